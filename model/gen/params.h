@@ -131,7 +131,7 @@ struct parameters {
     // payload writes carry RO
     bool relaxed_ordering = false;
     // one way flight, both PHYs included [ps]
-    std::int64_t link_delay_ps = 20000;
+    std::int64_t link_delay_ps = 12000;
     // DLLP and SKP share taken off the link rate
     bool dllp_derate = true;
     // posted header credits of the root complex
@@ -156,9 +156,9 @@ struct parameters {
 
   struct host_t {
     // root complex, each direction of a request [ps]
-    std::int64_t root_complex_ps = 25000;
+    std::int64_t root_complex_ps = 12500;
     // DRAM read [ps]
-    std::int64_t memory_read_ps = 34100;
+    std::int64_t memory_read_ps = 29800;
     // DRAM write until visible [ps]
     std::int64_t memory_write_ps = 35000;
     // read that hits the last level cache [ps]
@@ -391,9 +391,9 @@ inline constexpr std::array<param_desc, 100> ParamTable = {{
      "true, false", provenance::Assumed,
      "off keeps the strict order of the description",
      "payload writes carry RO"},
-    {"pcie.link_delay_ps", param_type::Integer, "ps", "20000", "1", "10000000", "",
+    {"pcie.link_delay_ps", param_type::Integer, "ps", "12000", "1", "10000000", "",
      "an integer from 1 to 10000000", provenance::Assumed,
-     "no public split of the round trip; tuned with host.root_complex_ps",
+     "no public split of the round trip; with the root complex and memory it makes the reference fetch of 150 cycles",
      "one way flight, both PHYs included"},
     {"pcie.dllp_derate", param_type::Flag, "", "true", "", "", "",
      "true, false", provenance::Documented,
@@ -431,13 +431,13 @@ inline constexpr std::array<param_desc, 100> ParamTable = {{
      "an integer from 1 to 2047", provenance::Assumed,
      "no public figure",
      "non-posted data credits of the NIC"},
-    {"host.root_complex_ps", param_type::Integer, "ps", "25000", "0", "10000000", "",
+    {"host.root_complex_ps", param_type::Integer, "ps", "12500", "0", "10000000", "",
      "an integer from 0 to 10000000", provenance::Assumed,
-     "tuned: a 64 B read takes 126 ns on the reference link",
+     "no public split of the round trip; see pcie.link_delay_ps",
      "root complex, each direction of a request"},
-    {"host.memory_read_ps", param_type::Integer, "ps", "34100", "0", "10000000", "",
+    {"host.memory_read_ps", param_type::Integer, "ps", "29800", "0", "10000000", "",
      "an integer from 0 to 10000000", provenance::Assumed,
-     "tuned with host.root_complex_ps",
+     "no public split of the round trip; see pcie.link_delay_ps",
      "DRAM read"},
     {"host.memory_write_ps", param_type::Integer, "ps", "35000", "0", "10000000", "",
      "an integer from 0 to 10000000", provenance::Assumed,

@@ -364,7 +364,7 @@ inline constexpr std::array<stage_desc, 17> StageTable = {{
      nullptr, 0},
 }};
 
-inline constexpr std::array<stage_edge, 40> StageEdges = {{
+inline constexpr std::array<stage_edge, 48> StageEdges = {{
     {"pcie", "pcie_rx", "tlp", false},
     {"pcie_rx", "uar", "uar_write", false},
     {"pcie_rx", "pcie_endpoint", "register_access", false},
@@ -405,6 +405,14 @@ inline constexpr std::array<stage_edge, 40> StageEdges = {{
     {"requester", "completion", "requester_completion", false},
     {"completion", "dma_engine", "completion_dma", false},
     {"dma_engine", "pcie", "tlp_out", false},
+    {"responder", "rx_parser", "commit", true},
+    {"responder", "qpc_ram", "responder_line", false},
+    {"responder", "qpc_ram", "responder_ctx_req", false},
+    {"qpc_ram", "responder", "responder_ctx_rsp", true},
+    {"completion", "qpc_ram", "completion_ctx_req", false},
+    {"qpc_ram", "completion", "completion_ctx_rsp", true},
+    {"dma_engine", "completion", "cq_record", true},
+    {"tx_sched", "requester", "sent", true},
 }};
 
 }  // namespace carillon

@@ -28,7 +28,7 @@ package params_pkg;
   // payload writes carry RO
   localparam int unsigned PcieRelaxedOrdering = 0;
   // one way flight, both PHYs included [ps]
-  localparam int unsigned PcieLinkDelayPs = 20000;
+  localparam int unsigned PcieLinkDelayPs = 12000;
   // DLLP and SKP share taken off the link rate
   localparam int unsigned PcieDllpDerate = 1;
   // posted header credits of the root complex
@@ -48,9 +48,9 @@ package params_pkg;
   // non-posted data credits of the NIC [16 B]
   localparam int unsigned PcieNicCreditsNpd = 32;
   // root complex, each direction of a request [ps]
-  localparam int unsigned HostRootComplexPs = 25000;
+  localparam int unsigned HostRootComplexPs = 12500;
   // DRAM read [ps]
-  localparam int unsigned HostMemoryReadPs = 34100;
+  localparam int unsigned HostMemoryReadPs = 29800;
   // DRAM write until visible [ps]
   localparam int unsigned HostMemoryWritePs = 35000;
   // read that hits the last level cache [ps]
