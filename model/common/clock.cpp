@@ -1,0 +1,170 @@
+#include "common/clock.h"
+
+#include <bit>
+#include <utility>
+
+#include "common/error.h"
+#include "common/run.h"
+
+namespace carillon {
+
+core_clock::core_clock(const sc_core::sc_module_name& name, ps_t period_ps,
+                       std::uint64_t shuffle_seed)
+    : sc_core::sc_module(name), period_(period_ps), due_("due"), slots_(Slots) {
+  if (period_ps == 0) {
+    throw config_error("core clock period must be at least 1 ps");
+  }
+  require_picosecond_resolution();
+  if (shuffle_seed != 0) {
+    shuffle_ = std::make_unique<random_stream>(shuffle_seed, "core_clock/shuffle");
+  }
+  SC_HAS_PROCESS(core_clock);
+  SC_METHOD(process);
+  sensitive << due_;
+  dont_initialize();
+}
+
+void core_clock::wake(clocked& who, cycle_t cycle) {
+  CARILLON_CHECK(!running_ || cycle > now_, "{}: woken for cycle {} while cycle {} is evaluated",
+                 who.path(), cycle, now_);
+  CARILLON_CHECK(running_ || cycle * period_ > now_ps() || now_ps() == 0,
+                 "{}: woken for cycle {} at {} ps, which is not in the future", who.path(), cycle,
+                 now_ps());
+  if (cycle >= who.next_wake_) {
+    wake_after_due(who, cycle);
+    return;
+  }
+  who.next_wake_ = cycle;
+  insert(who, cycle);
+  if (!running_ && cycle < scheduled_) {
+    schedule(cycle);
+  }
+}
+
+void core_clock::wake_after_due(clocked& who, cycle_t cycle) {
+  // The evaluation that is due now must not swallow a later wake: what happens in a cycle shows only in the next one,
+  // and whether `who` was evaluated before or after it happened must not matter.
+  const bool due = running_ ? who.next_wake_ == now_ : who.next_wake_ * period_ <= now_ps();
+  if (due && cycle != who.next_wake_ && cycle < who.after_) {
+    who.after_ = cycle;
+    insert(who, cycle);
+  }
+}
+
+void core_clock::wake_late(clocked& who) {
+  CARILLON_CHECK(running_ && !late_phase_ && who.late_,
+                 "{}: woken late in cycle {}, but not by a component of that cycle", who.path(), now_);
+  if (who.next_wake_ != now_) {
+    who.next_wake_ = now_;
+    late_.push_back(&who);
+  }
+}
+
+void core_clock::insert(clocked& who, cycle_t cycle) {
+  if (cycle - base_ >= Slots) {
+    far_.push({cycle, far_order_++, &who});
+    return;
+  }
+  const auto slot = static_cast<unsigned>(cycle & SlotMask);
+  slots_[slot].push_back(&who);
+  occupied_[slot / 64] |= std::uint64_t{1} << (slot % 64);
+}
+
+void core_clock::import_far(cycle_t base) {
+  base_ = base;
+  while (!far_.empty() && far_.top().cycle - base < Slots) {
+    const far_wake next = far_.top();
+    far_.pop();
+    const auto slot = static_cast<unsigned>(next.cycle & SlotMask);
+    slots_[slot].push_back(next.who);
+    occupied_[slot / 64] |= std::uint64_t{1} << (slot % 64);
+  }
+}
+
+cycle_t core_clock::next_due(cycle_t from) const {
+  const auto start = static_cast<unsigned>(from & SlotMask);
+  for (unsigned step = 0; step <= Slots / 64; ++step) {
+    const unsigned word = (start / 64 + step) % (Slots / 64);
+    std::uint64_t bits = occupied_[word];
+    if (step == 0) {
+      bits &= ~std::uint64_t{0} << (start % 64);
+    } else if (step == Slots / 64) {
+      bits &= (std::uint64_t{1} << (start % 64)) - 1;
+    }
+    if (bits != 0) {
+      const auto slot = word * 64 + static_cast<unsigned>(std::countr_zero(bits));
+      return from + ((slot - start) & SlotMask);
+    }
+  }
+  return far_.empty() ? NeverCycle : far_.top().cycle;
+}
+
+void core_clock::schedule(cycle_t cycle) {
+  scheduled_ = cycle;
+  const ps_t when = cycle * period_;
+  const ps_t now = now_ps();
+  // At time zero a component may ask for cycle 0: it runs in the next delta.
+  due_.notify(sc_core::sc_time::from_value(when > now ? when - now : 0));
+}
+
+void core_clock::evaluate(clocked& who, cycle_t t) {
+  who.next_wake_ = std::exchange(who.after_, NeverCycle);
+  ++wakes_;
+  who.on_cycle(t);
+}
+
+void core_clock::process() {
+  guarded([this] { run_due(); });
+}
+
+void core_clock::run_due() {
+  ++activations_;
+  const cycle_t t = now_ps() / period_;
+  scheduled_ = NeverCycle;
+  now_ = t;
+  running_ = true;
+  import_far(t);
+  const auto slot = static_cast<unsigned>(t & SlotMask);
+  batch_.swap(slots_[slot]);
+  occupied_[slot / 64] &= ~(std::uint64_t{1} << (slot % 64));
+  if (shuffle_ != nullptr) {
+    for (std::size_t i = batch_.size(); i > 1; --i) {
+      std::swap(batch_[i - 1], batch_[shuffle_->below(i)]);
+    }
+  }
+  for (clocked* who : batch_) {
+    // A stale entry: the component was woken earlier and has re-armed another cycle since.
+    if (who->next_wake_ != t) {
+      continue;
+    }
+    if (who->late_) {
+      late_.push_back(who);
+    } else {
+      evaluate(*who, t);
+    }
+  }
+  late_phase_ = true;
+  for (clocked* who : late_) {
+    if (who->next_wake_ == t) {
+      evaluate(*who, t);
+    }
+  }
+  late_phase_ = false;
+  batch_.clear();
+  late_.clear();
+  running_ = false;
+  const cycle_t next = next_due(t + 1);
+  if (next != NeverCycle) {
+    schedule(next);
+  }
+}
+
+void require_picosecond_resolution() {
+  if (sc_core::sc_get_time_resolution() != sc_core::sc_time(1, sc_core::SC_PS)) {
+    throw config_error(
+        fmt::format("SystemC time resolution is {}; Carillon needs 1 ps",
+                    sc_core::sc_get_time_resolution().to_string()));
+  }
+}
+
+}  // namespace carillon

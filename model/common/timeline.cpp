@@ -1,0 +1,57 @@
+#include "common/timeline.h"
+
+#include <algorithm>
+
+#include "common/clock.h"
+#include "common/error.h"
+#include "common/run.h"
+
+namespace carillon {
+
+timed::timed(timeline& line) : rank_(line.ranks_++) {}
+
+timeline::timeline(const sc_core::sc_module_name& name) : sc_core::sc_module(name), due_("due") {
+  require_picosecond_resolution();
+  SC_HAS_PROCESS(timeline);
+  SC_METHOD(process);
+  sensitive << due_;
+  dont_initialize();
+}
+
+void timeline::at(ps_t when, timed& who, std::uint64_t what) {
+  CARILLON_CHECK(when >= now_ps(), "timeline: asked for {} ps at {} ps", when, now_ps());
+  heap_.push_back({when, sequence_++, &who, what, who.rank_});
+  std::push_heap(heap_.begin(), heap_.end(), comes_later{});
+  if (!running_ && when < scheduled_) {
+    schedule(when);
+  }
+}
+
+void timeline::schedule(ps_t when) {
+  scheduled_ = when;
+  due_.notify(sc_core::sc_time::from_value(when - now_ps()));
+}
+
+void timeline::process() {
+  guarded([this] { run_due(); });
+}
+
+void timeline::run_due() {
+  ++activations_;
+  scheduled_ = NeverPs;
+  running_ = true;
+  const ps_t now = now_ps();
+  while (!heap_.empty() && heap_.front().when == now) {
+    std::pop_heap(heap_.begin(), heap_.end(), comes_later{});
+    const entry due = heap_.back();
+    heap_.pop_back();
+    ++callbacks_;
+    due.who->on_time(now, due.what);
+  }
+  running_ = false;
+  if (!heap_.empty()) {
+    schedule(heap_.front().when);
+  }
+}
+
+}  // namespace carillon

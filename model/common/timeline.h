@@ -1,0 +1,84 @@
+// Time outside the core clock: host, links, switches, with a tick of 1 ps.
+//
+// The same contract as the core's: what happens at one instant is ordered by (time, port, sequence), port
+// being the rank in which the receivers were registered, never by the order in which the kernel runs
+// processes. One SC_METHOD and one event serve all receivers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <systemc>
+
+#include "common/types.h"
+
+namespace carillon {
+
+class timeline;
+
+/// A receiver of timed callbacks.
+class timed {
+ public:
+  explicit timed(timeline& line);
+  timed(const timed&) = delete;
+  timed& operator=(const timed&) = delete;
+  virtual ~timed() = default;
+
+  /// `what` is the cookie given to timeline::at.
+  virtual void on_time(ps_t now, std::uint64_t what) = 0;
+
+ private:
+  friend class timeline;
+  std::uint32_t rank_;
+};
+
+class timeline : public sc_core::sc_module {
+ public:
+  explicit timeline(const sc_core::sc_module_name& name);
+
+  /// Calls who.on_time(when, what) at time `when`, which must not lie in the past.
+  void at(ps_t when, timed& who, std::uint64_t what = 0);
+
+  /// Callbacks and kernel activations so far (for `run --stats`).
+  [[nodiscard]] std::uint64_t callbacks() const { return callbacks_; }
+  [[nodiscard]] std::uint64_t activations() const { return activations_; }
+
+  [[nodiscard]] bool idle() const { return heap_.empty(); }
+
+ private:
+  friend class timed;
+
+  struct entry {
+    ps_t when;
+    std::uint64_t sequence;
+    timed* who;
+    std::uint64_t what;
+    std::uint32_t rank;
+  };
+
+  /// A type of its own, unlike a function pointer, is inlined into the heap's algorithms.
+  struct comes_later {
+    bool operator()(const entry& a, const entry& b) const {
+      if (a.when != b.when) {
+        return a.when > b.when;
+      }
+      return a.rank != b.rank ? a.rank > b.rank : a.sequence > b.sequence;
+    }
+  };
+
+  void process();
+  void run_due();
+  void schedule(ps_t when);
+
+  sc_core::sc_event due_;
+  ps_t scheduled_ = NeverPs;
+  bool running_ = false;
+  std::uint32_t ranks_ = 0;
+  std::uint64_t sequence_ = 0;
+  std::uint64_t callbacks_ = 0;
+  std::uint64_t activations_ = 0;
+  std::vector<entry> heap_;
+};
+
+}  // namespace carillon
