@@ -1,0 +1,496 @@
+#include "host/root_complex.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "common/clock.h"
+#include "common/error.h"
+#include "gen/tlp.h"
+
+namespace carillon {
+
+namespace {
+
+constexpr std::uint16_t RootId = 0;  ///< bus 0, device 0, function 0
+constexpr std::uint16_t Tags = 256;
+
+std::array<flow_credits, 3> advertised(const parameters& params) {
+  const auto credits = [](std::uint64_t header, std::uint64_t data) {
+    return flow_credits{static_cast<std::uint32_t>(header), static_cast<std::uint32_t>(data)};
+  };
+  // Completions are infinite: whoever reads has room for the answer.
+  return {credits(params.pcie.rc_credits_ph, params.pcie.rc_credits_pd),
+          credits(params.pcie.rc_credits_nph, params.pcie.rc_credits_npd), flow_credits{}};
+}
+
+/// "<host>.root_complex" -> "<host>.memory".
+std::string memory_name(const std::string& own) {
+  const std::size_t dot = own.rfind('.');
+  return (dot == std::string::npos ? std::string() : own.substr(0, dot + 1)) + "memory";
+}
+
+}  // namespace
+
+root_complex::root_complex(const sc_core::sc_module_name& name, sim_context& context,
+                           host_memory& memory, tlp_pool& tlps)
+    : sc_core::sc_module(name),
+      timed(context.line),
+      port("port", context, advertised(context.params)),
+      context_(context),
+      memory_(memory),
+      tlps_(tlps),
+      self_(context.trace.site(this->name(), "")),
+      port_place_(context.trace.intern(port.name())),
+      memory_place_(context.trace.intern(memory_name(this->name()))),
+      memory_busy_(context.trace.intern("memory_bandwidth")),
+      posted_order_(context.trace.intern("order")),
+      egress_(context, port, self_.place),
+      outstanding_(Tags),
+      // Gb/s over 8000 are bytes per ps.
+      memory_pipe_(pcie_rate{static_cast<std::uint64_t>(context.params.host.memory_gbps), 8000}) {
+  port.listen(*this);
+}
+
+void root_complex::add_window(std::uint64_t base, std::uint64_t length) {
+  CARILLON_CHECK(length != 0 && base + (length - 1) >= base, "{}: a window of {} bytes at {:#x}",
+                 this->name(), length, base);
+  windows_.push_back({base, base + (length - 1)});
+}
+
+bool root_complex::inside(const byte_range& range) const {
+  // A read of zero length still has an address.
+  const std::uint64_t last = range.address + std::max(range.bytes, 1U) - 1;
+  return std::any_of(windows_.begin(), windows_.end(), [&](const window& each) {
+    return range.address >= each.first && last <= each.last;
+  });
+}
+
+void root_complex::fail_reads(std::uint64_t address, std::uint64_t length, read_fault fault,
+                              std::uint64_t count) {
+  faults_.push_back({address, address + (length - 1), fault, count});
+}
+
+// Upstream: requests of the device ----------------------------------------------------------------
+
+void root_complex::on_tlp(tlp* packet) {
+  // Told ahead of the arrival; arrivals are in order, so everything can be planned here.
+  const ps_t arrived = packet->last_symbol;
+  packet->trace = context_.trace.flight(packet->trace, {port_place_, packet->row},
+                                        packet->first_symbol, arrived);
+  const tlp_header header = decode(*packet);
+  if (!header.valid() ||
+      packet->payload_bytes > static_cast<std::uint64_t>(context_.params.pcie.mps)) {
+    ++stats_.malformed;
+    discard(packet, arrived);
+    return;
+  }
+  switch (header.kind) {
+    case tlp_kind::memory_read:
+      take_read(packet, header, arrived);
+      break;
+    case tlp_kind::memory_write:
+      take_write(packet, header, arrived);
+      break;
+    case tlp_kind::completion:
+      take_completion(packet, header, arrived);
+      break;
+    default:
+      refuse(packet, header, arrived);
+      break;
+  }
+}
+
+void root_complex::drop(tlp* packet) {
+  port.consumed(packet->flow, packet->payload_bytes);
+  packet->release();
+}
+
+/// Drops it when it has arrived.
+void root_complex::discard(tlp* packet, ps_t arrived) {
+  discards_.push(packet);
+  at(arrived, work::discard);
+}
+
+/// When the memory takes a request that could enter it at `ready`.
+ps_t root_complex::memory_slot(tlp* packet, ps_t ready, std::uint64_t bytes) {
+  const ps_t begin = memory_pipe_.take(ready, bytes);
+  packet->trace =
+      context_.trace.wait(packet->trace, {memory_place_, packet->row}, memory_busy_, ready, begin);
+  return begin;
+}
+
+void root_complex::take_read(tlp* packet, const tlp_header& header, ps_t arrived) {
+  const auto& host = context_.params.host;
+  memory_access access{packet, header, touched(header)};
+  ++stats_.reads;
+  stats_.read_bytes += access.range.bytes;
+  if (!inside(access.range)) {
+    ++stats_.unsupported;
+    access.status = completion_status::UnsupportedRequest;
+  } else {
+    apply_fault(access);
+  }
+
+  const trace_site in{self_.place, packet->row};
+  const trace_site memory{memory_place_, packet->row};
+  const ps_t ready = arrived + host.root_complex_ps;
+  packet->trace = context_.trace.service(packet->trace, in, arrived, ready);
+
+  ps_t sampled = ready;
+  if (access.status == completion_status::Success) {
+    ps_t begin = memory_slot(packet, ready, access.range.bytes);
+    // Earlier writes must be there when the data is sampled.
+    const ps_t earliest = std::max(last_visible_, last_sampled_);
+    if (begin + host.memory_read_ps < earliest) {
+      const ps_t held = earliest - host.memory_read_ps;
+      packet->trace = context_.trace.wait(packet->trace, memory, posted_order_, begin, held);
+      begin = held;
+    }
+    sampled = begin + host.memory_read_ps;
+    packet->trace = context_.trace.service(packet->trace, memory, begin, sampled);
+  } else {
+    // Answered without memory, but not before the reads in front of it.
+    sampled = std::max(ready, last_sampled_);
+    packet->trace = context_.trace.wait(packet->trace, in, posted_order_, ready, sampled);
+  }
+  last_sampled_ = sampled;
+  packet->trace =
+      context_.trace.service(packet->trace, in, sampled, sampled + host.root_complex_ps);
+  reads_.push(access);
+  at(sampled, work::read_sampled);
+}
+
+void root_complex::apply_fault(memory_access& access) {
+  for (fault_rule& rule : faults_) {
+    const std::uint64_t last = access.range.address + std::max(access.range.bytes, 1U) - 1;
+    if (rule.count == 0 || access.range.address > rule.last || last < rule.first) {
+      continue;
+    }
+    --rule.count;
+    switch (rule.fault) {
+      case read_fault::unsupported_request:
+        access.status = completion_status::UnsupportedRequest;
+        break;
+      case read_fault::completer_abort:
+        access.status = completion_status::CompleterAbort;
+        break;
+      case read_fault::poisoned:
+        access.poisoned = true;
+        break;
+      case read_fault::never:
+        access.silent = true;
+        ++stats_.unanswered;
+        break;
+    }
+    return;
+  }
+}
+
+void root_complex::take_write(tlp* packet, const tlp_header& header, ps_t arrived) {
+  const auto& host = context_.params.host;
+  const memory_access access{packet, header, touched(header)};
+  if (header.poisoned || !inside(access.range)) {
+    ++(header.poisoned ? stats_.poisoned_writes : stats_.unsupported);
+    discard(packet, arrived);
+    return;
+  }
+  ++stats_.writes;
+  stats_.write_bytes += access.range.bytes;
+
+  const trace_site memory{memory_place_, packet->row};
+  const ps_t ready = arrived + host.root_complex_ps;
+  packet->trace = context_.trace.service(packet->trace, {self_.place, packet->row}, arrived, ready);
+  ps_t begin = memory_slot(packet, ready, access.range.bytes);
+  const bool to_cache = host.ddio && memory_.attributes(access.range.address).cached;
+  const ps_t latency = to_cache ? host.llc_write_ps : host.memory_write_ps;
+  if (begin + latency < last_visible_) {
+    const ps_t held = last_visible_ - latency;
+    packet->trace = context_.trace.wait(packet->trace, memory, posted_order_, begin, held);
+    begin = held;
+  }
+  last_visible_ = begin + latency;
+  packet->trace = context_.trace.service(packet->trace, memory, begin, last_visible_);
+  writes_.push(access);
+  at(last_visible_, work::write_visible);
+}
+
+/// A request of a kind that memory does not serve: the posted ones are dropped, the others
+/// answered.
+void root_complex::refuse(tlp* packet, const tlp_header& header, ps_t arrived) {
+  ++stats_.unsupported;
+  if (packet->flow != tlp_class::non_posted) {
+    discard(packet, arrived);
+    return;
+  }
+  const ps_t root_complex_ps = context_.params.host.root_complex_ps;
+  memory_access access{packet, header, {0, 0}, completion_status::UnsupportedRequest};
+  const ps_t ready = arrived + root_complex_ps;
+  const ps_t sampled = std::max(ready, last_sampled_);
+  const trace_site in{self_.place, packet->row};
+  packet->trace = context_.trace.service(packet->trace, in, arrived, ready);
+  packet->trace = context_.trace.wait(packet->trace, in, posted_order_, ready, sampled);
+  packet->trace = context_.trace.service(packet->trace, in, sampled, sampled + root_complex_ps);
+  last_sampled_ = sampled;
+  reads_.push(access);
+  at(sampled, work::read_sampled);
+}
+
+void root_complex::on_credits() {
+  egress_.pump();
+}
+
+void root_complex::on_time(ps_t /*now*/, std::uint64_t what) {
+  switch (static_cast<work>(what)) {
+    case work::read_sampled:
+      sample(reads_.pop());
+      break;
+    case work::write_visible:
+      store(writes_.pop());
+      break;
+    case work::send_completions:
+      for (bool last = false; !last;) {
+        const ready_completion ready = completions_.pop();
+        last = ready.last;
+        egress_.push(ready.packet);
+      }
+      break;
+    case work::send_request:
+      egress_.push(requests_.pop());
+      break;
+    case work::discard:
+      drop(discards_.pop());
+      break;
+    case work::answer:
+      answer(answers_.pop());
+      break;
+  }
+}
+
+/// Makes the completions of a read, whose data is what memory holds now.
+void root_complex::sample(const memory_access& access) {
+  const auto& pcie = context_.params.pcie;
+  tlp* request = access.packet;
+  port.consumed(request->flow, request->payload_bytes);
+  if (!access.silent) {
+    if (access.status != completion_status::Success || access.range.bytes == 0) {
+      const bool memory = access.header.kind == tlp_kind::memory_read;
+      complete(access, access.range.address, memory ? total_byte_count(access.header) : 4,
+               access.status == completion_status::Success ? 1 : 0, true);
+    } else {
+      const auto policy = pcie.completion_split == pcie_completion_split::EveryRcb
+                              ? completion_cut::every_boundary
+                              : completion_cut::largest_fit;
+      std::uint64_t address = access.range.address;
+      for (std::uint32_t left = access.range.bytes; left != 0;) {
+        const std::uint32_t bytes =
+            next_completion(address, left, static_cast<std::uint32_t>(pcie.mps),
+                            static_cast<std::uint32_t>(pcie.rcb), policy);
+        complete(access, address, left, bytes, bytes == left);
+        address += bytes;
+        left -= bytes;
+      }
+    }
+    // The completions of one read become ready together.
+    at(now_ps() + context_.params.host.root_complex_ps, work::send_completions);
+  }
+  request->release();
+}
+
+/// One completion with `bytes` bytes from `address` on, of `left` that are to come.
+void root_complex::complete(const memory_access& access, std::uint64_t address, std::uint32_t left,
+                            std::uint32_t bytes, bool last) {
+  tlp* packet = tlps_.take();
+  make_completion(*packet, RootId, access.header.requester, access.header.tag, access.status, left,
+                  static_cast<std::uint8_t>(address & 0x7f), nullptr, bytes);
+  if (bytes != 0 && access.range.bytes != 0) {
+    memory_.read(address, write_payload(*packet, address), bytes);
+  }
+  if (access.poisoned) {
+    set_poisoned(*packet);
+  }
+  packet->trace = access.packet->trace;
+  packet->row = access.packet->row;
+  completions_.push({packet, last});
+}
+
+void root_complex::store(const memory_access& access) {
+  tlp* packet = access.packet;
+  const std::uint64_t address = access.range.address;
+  const std::uint8_t* data = write_payload(*packet, address);
+  const auto lead = static_cast<std::uint32_t>(address & 3);
+  bool holes = false;
+  if (access.header.length_dw <= 2) {
+    for (std::uint32_t i = 0; i < access.range.bytes; ++i) {
+      holes = holes || !enabled(access.header, lead + i);
+    }
+  }
+  memory_.writer = packet->trace;
+  if (!holes) {
+    memory_.write(address, data, access.range.bytes);
+  } else {
+    for (std::uint32_t i = 0; i < access.range.bytes; ++i) {
+      if (enabled(access.header, lead + i)) {
+        memory_.write(address + i, data + i, 1);
+      }
+    }
+  }
+  memory_.writer = {};
+  if (packet->point != milestone::count_) {
+    context_.trace.mark(packet->trace, packet->point, packet->point_last);
+  }
+  drop(packet);
+}
+
+// Downstream: accesses of the CPU -----------------------------------------------------------------
+
+void root_complex::depart(tlp* packet, trace_ref trace, name_id row) {
+  const ps_t now = now_ps();
+  const ps_t ready = now + context_.params.host.root_complex_ps;
+  packet->row = row;
+  packet->trace = context_.trace.service(trace, {self_.place, row}, now, ready);
+  requests_.push(packet);
+  at(ready, work::send_request);
+}
+
+void root_complex::mmio_write(trace_ref trace, name_id row, std::uint64_t address, const void* data,
+                              std::uint32_t length) {
+  CARILLON_CHECK(length + (address & 3) <= static_cast<std::uint64_t>(context_.params.pcie.mps),
+                 "{}: an MMIO write of {} bytes", this->name(), length);
+  tlp* packet = tlps_.take();
+  make_memory_write(*packet, RootId, address, static_cast<const std::uint8_t*>(data), length);
+  depart(packet, trace, row);
+}
+
+std::uint16_t root_complex::take_tag(mmio_read_listener& listener, std::uint32_t length,
+                                     std::uint32_t lead) {
+  for (std::uint16_t tried = 0; tried < Tags; ++tried) {
+    const std::uint16_t tag = next_tag_;
+    next_tag_ = static_cast<std::uint16_t>((next_tag_ + 1) % Tags);
+    outstanding& slot = outstanding_[tag];
+    if (slot.listener == nullptr) {
+      slot.listener = &listener;
+      slot.data.assign(length, 0xff);
+      slot.length = length;
+      slot.received = 0;
+      slot.lead = lead;
+      slot.status = completion_status::Success;
+      return tag;
+    }
+  }
+  // A core stalls on its uncached read, so this needs more cores than tags.
+  fail_check("a free tag", __FILE__, __LINE__,
+             fmt::format("{}: {} reads of the CPU are outstanding", this->name(), Tags));
+}
+
+std::uint16_t root_complex::mmio_read(trace_ref trace, name_id row, std::uint64_t address,
+                                      std::uint32_t length, mmio_read_listener& listener) {
+  const std::uint16_t tag = take_tag(listener, length, static_cast<std::uint32_t>(address & 3));
+  tlp* packet = tlps_.take();
+  make_memory_read(*packet, RootId, tag, address, length);
+  depart(packet, trace, row);
+  return tag;
+}
+
+std::uint16_t root_complex::config_read(trace_ref trace, name_id row, std::uint16_t function,
+                                        std::uint16_t offset, mmio_read_listener& listener) {
+  const std::uint16_t tag = take_tag(listener, 4, 0);
+  tlp* packet = tlps_.take();
+  make_config_read(*packet, RootId, tag, function, offset);
+  depart(packet, trace, row);
+  return tag;
+}
+
+std::uint16_t root_complex::config_write(trace_ref trace, name_id row, std::uint16_t function,
+                                         std::uint16_t offset, std::uint32_t value,
+                                         std::uint8_t enables, mmio_read_listener& listener) {
+  const std::uint16_t tag = take_tag(listener, 0, 0);
+  tlp* packet = tlps_.take();
+  make_config_write(*packet, RootId, tag, function, offset, value, enables);
+  depart(packet, trace, row);
+  return tag;
+}
+
+void root_complex::take_completion(tlp* packet, const tlp_header& header, ps_t arrived) {
+  outstanding* slot =
+      header.requester == RootId && header.tag < Tags ? &outstanding_[header.tag] : nullptr;
+  if (slot == nullptr || slot->listener == nullptr) {
+    ++stats_.unexpected_completions;
+    drop(packet);
+    return;
+  }
+  bool last = true;
+  if (header.status != completion_status::Success || header.poisoned) {
+    // Poisoned data is not handed on.
+    slot->status = header.status != completion_status::Success ? header.status
+                                                               : completion_status::CompleterAbort;
+    std::fill(slot->data.begin(), slot->data.end(), std::uint8_t{0xff});
+  } else if (header.has_data && slot->received < slot->length) {
+    const std::uint32_t lead = header.lower_address & 3U;
+    const std::uint32_t bytes =
+        std::min({packet->payload_bytes - lead, static_cast<std::uint32_t>(header.byte_count),
+                  slot->length - slot->received});
+    std::memcpy(slot->data.data() + slot->received, packet->payload.data() + lead, bytes);
+    slot->received += bytes;
+    last = slot->received == slot->length;
+  }
+  if (last) {
+    const trace_site in{self_.place, packet->row};
+    const ps_t through = arrived + context_.params.host.root_complex_ps;
+    // A completion does not pass the writes before it: what they wrote is there when the CPU goes
+    // on.
+    const ps_t ready = std::max(through, last_visible_);
+    slot->trace = context_.trace.service(packet->trace, in, arrived, through);
+    slot->trace = context_.trace.wait(slot->trace, in, posted_order_, through, ready);
+    answers_.push(header.tag);
+    at(ready, work::answer);
+  }
+  drop(packet);
+}
+
+void root_complex::answer(std::uint16_t tag) {
+  outstanding& slot = outstanding_[tag];
+  mmio_read_listener* listener = slot.listener;
+  listener->on_mmio_data(now_ps(), tag, slot.data, slot.status, slot.trace);
+  slot.listener = nullptr;
+}
+
+// Outside time ------------------------------------------------------------------------------------
+
+unsigned root_complex::on_debug(tlm::tlm_generic_payload& access) {
+  const byte_range range{access.get_address(), access.get_data_length()};
+  if (access.get_data_length() == 0 || !inside(range)) {
+    access.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+    return 0;
+  }
+  if (access.is_read()) {
+    memory_.read(range.address, access.get_data_ptr(), range.bytes);
+  } else if (access.is_write()) {
+    memory_.write(range.address, access.get_data_ptr(), range.bytes);
+  } else {
+    return 0;
+  }
+  access.set_response_status(tlm::TLM_OK_RESPONSE);
+  return range.bytes;
+}
+
+/// Grants one page for reading. Writing through a pointer would escape the watches that CPU polling
+/// is computed from.
+bool root_complex::on_direct_access(tlm::tlm_generic_payload& access, tlm::tlm_dmi& granted) {
+  const std::uint64_t first = access.get_address() & ~std::uint64_t{host_memory::PageBytes - 1};
+  granted.init();
+  granted.set_start_address(first);
+  granted.set_end_address(first + host_memory::PageBytes - 1);
+  if (access.is_write() || !inside({first, host_memory::PageBytes})) {
+    granted.set_granted_access(tlm::tlm_dmi::DMI_ACCESS_NONE);
+    return false;
+  }
+  granted.set_dmi_ptr(memory_.page(first));
+  granted.set_granted_access(tlm::tlm_dmi::DMI_ACCESS_READ);
+  granted.set_read_latency(sc_core::sc_time::from_value(context_.params.host.memory_read_ps));
+  granted.set_write_latency(sc_core::sc_time::from_value(context_.params.host.memory_write_ps));
+  return true;
+}
+
+}  // namespace carillon

@@ -1,0 +1,187 @@
+// The host's end of a PCIe link: serves the device's reads and writes of host memory and carries
+// the CPU's accesses to the device.
+//
+// Upstream. A request is taken when its last symbol is in. A read spends host.root_complex_ps on
+// the way in, then host.memory_read_ps, at the end of which its data is sampled, then
+// host.root_complex_ps on the way out; the completions are cut by pcie.mps, pcie.rcb and
+// pcie.completion_split and leave in order. A write is visible host.root_complex_ps and
+// host.memory_write_ps later (host.llc_write_ps if it allocates in the cache). Memory is pipelined:
+// it takes the next request when host.memory_gbps has room for it. Writes become visible in their
+// order of arrival; a read never sees memory as it was before an earlier write.
+//
+// Downstream. An access of the CPU spends host.root_complex_ps, then leaves in order; a read's
+// answer comes host.root_complex_ps after the last symbol of its completion.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/context.h"
+#include "common/pcie_port.h"
+#include "common/tlp_codec.h"
+#include "common/tlp_egress.h"
+#include "host/fifo.h"
+#include "host/host_memory.h"
+
+namespace carillon {
+
+/// Told of the answer to mmio_read, config_read and config_write.
+class mmio_read_listener {
+ public:
+  virtual ~mmio_read_listener() = default;
+  /// At time `when`, which is now. Without success `data` is all ones. `trace` is the access's
+  /// history.
+  virtual void on_mmio_data(ps_t when, std::uint16_t tag, const std::vector<std::uint8_t>& data,
+                            completion_status status, trace_ref trace) = 0;
+};
+
+/// How a read can go wrong.
+enum class read_fault : std::uint8_t { unsupported_request, completer_abort, poisoned, never };
+
+class root_complex : public sc_core::sc_module, private pcie_listener, private timed {
+ public:
+  /// `name` is "<host>.root_complex"; the time in memory is booked on "<host>.memory".
+  root_complex(const sc_core::sc_module_name& name, sim_context& context, host_memory& memory,
+               tlp_pool& tlps);
+
+  /// Connect it to the device's.
+  pcie_port port;
+
+  /// Addresses outside all windows are answered with "unsupported request".
+  void add_window(std::uint64_t base, std::uint64_t length);
+
+  // The CPU's side: now, in order.
+  /// `length` is at most MPS, within one 4 KiB page.
+  void mmio_write(trace_ref trace, name_id row, std::uint64_t address, const void* data,
+                  std::uint32_t length);
+  /// The tag that the answer will carry.
+  std::uint16_t mmio_read(trace_ref trace, name_id row, std::uint64_t address, std::uint32_t length,
+                          mmio_read_listener& listener);
+  std::uint16_t config_read(trace_ref trace, name_id row, std::uint16_t function,
+                            std::uint16_t offset, mmio_read_listener& listener);
+  std::uint16_t config_write(trace_ref trace, name_id row, std::uint16_t function,
+                             std::uint16_t offset, std::uint32_t value, std::uint8_t enables,
+                             mmio_read_listener& listener);
+
+  /// The next `count` reads that touch the range go wrong.
+  void fail_reads(std::uint64_t address, std::uint64_t length, read_fault fault,
+                  std::uint64_t count = ~std::uint64_t{0});
+
+  struct statistics {
+    std::uint64_t reads = 0;
+    std::uint64_t writes = 0;
+    std::uint64_t read_bytes = 0;
+    std::uint64_t write_bytes = 0;
+    std::uint64_t unsupported =
+        0;                        ///< outside the windows, or of a kind that memory does not serve
+    std::uint64_t malformed = 0;  ///< dropped without an answer
+    std::uint64_t poisoned_writes = 0;         ///< dropped
+    std::uint64_t unexpected_completions = 0;  ///< for no access of the CPU
+    std::uint64_t unanswered = 0;              ///< by fail_reads
+  };
+
+  [[nodiscard]] const statistics& stats() const { return stats_; }
+
+ private:
+  struct window {
+    std::uint64_t first;
+    std::uint64_t last;
+  };
+
+  struct fault_rule {
+    std::uint64_t first;
+    std::uint64_t last;
+    read_fault fault;
+    std::uint64_t count;
+  };
+
+  /// A request on its way through memory.
+  struct memory_access {
+    tlp* packet = nullptr;
+    tlp_header header;
+    byte_range range;
+    completion_status status = completion_status::Success;
+    bool poisoned = false;  ///< answer with poisoned data
+    bool silent = false;    ///< do not answer
+  };
+
+  struct ready_completion {
+    tlp* packet = nullptr;
+    bool last = false;  ///< of its read
+  };
+
+  struct outstanding {
+    mmio_read_listener* listener = nullptr;
+    std::vector<std::uint8_t> data;
+    std::uint32_t length = 0;
+    std::uint32_t received = 0;
+    std::uint32_t lead = 0;  ///< bytes of the first dword that were not asked for
+    completion_status status = completion_status::Success;
+    trace_ref trace;
+  };
+
+  /// What a timeline callback is for; each kind comes back in the order in which it was asked for.
+  enum class work : std::uint64_t {
+    read_sampled,
+    write_visible,
+    send_completions,
+    send_request,
+    discard,
+    answer,
+  };
+
+  void on_tlp(tlp* packet) override;
+  void on_credits() override;
+  unsigned on_debug(tlm::tlm_generic_payload& access) override;
+  bool on_direct_access(tlm::tlm_generic_payload& access, tlm::tlm_dmi& granted) override;
+  void on_time(ps_t now, std::uint64_t what) override;
+
+  void at(ps_t when, work what) { context_.line.at(when, *this, static_cast<std::uint64_t>(what)); }
+
+  void take_read(tlp* packet, const tlp_header& header, ps_t arrived);
+  void take_write(tlp* packet, const tlp_header& header, ps_t arrived);
+  void take_completion(tlp* packet, const tlp_header& header, ps_t arrived);
+  void refuse(tlp* packet, const tlp_header& header, ps_t arrived);
+  void drop(tlp* packet);
+  void discard(tlp* packet, ps_t arrived);
+  void apply_fault(memory_access& access);
+  ps_t memory_slot(tlp* packet, ps_t ready, std::uint64_t bytes);
+
+  void sample(const memory_access& access);
+  void complete(const memory_access& access, std::uint64_t address, std::uint32_t left,
+                std::uint32_t bytes, bool last);
+  void store(const memory_access& access);
+  void answer(std::uint16_t tag);
+
+  void depart(tlp* packet, trace_ref trace, name_id row);
+  std::uint16_t take_tag(mmio_read_listener& listener, std::uint32_t length, std::uint32_t lead);
+  [[nodiscard]] bool inside(const byte_range& range) const;
+
+  sim_context& context_;
+  host_memory& memory_;
+  tlp_pool& tlps_;
+  const trace_site self_;
+  const name_id port_place_;
+  const name_id memory_place_;
+  const name_id memory_busy_;
+  const name_id posted_order_;
+  tlp_egress egress_;
+  std::vector<window> windows_;
+  std::vector<fault_rule> faults_;
+
+  fifo<memory_access> reads_;
+  fifo<memory_access> writes_;
+  fifo<ready_completion> completions_;
+  fifo<tlp*> discards_;
+  fifo<tlp*> requests_;
+  fifo<std::uint16_t> answers_;
+  std::vector<outstanding> outstanding_;  ///< by tag
+  std::uint16_t next_tag_ = 0;
+
+  serializer memory_pipe_;
+  ps_t last_sampled_ = 0;
+  ps_t last_visible_ = 0;
+  statistics stats_;
+};
+
+}  // namespace carillon
