@@ -1,0 +1,94 @@
+#include "fabric/wire_link.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "common/clock.h"
+#include "common/error.h"
+#include "gen/wire.h"
+
+namespace carillon {
+
+namespace {
+
+/// A byte at 1 Gb/s takes 8 ns.
+constexpr std::uint64_t PsOfByteAtOneGbps = 8000;
+
+constexpr std::uint64_t OverheadBytes = FcsBytes + PreambleBytes + InterPacketGapBytes;
+
+}  // namespace
+
+wire_speed wire_speed::of_gbps(std::int64_t gbps) {
+  if (gbps <= 0) {
+    throw config_error(fmt::format("wire rate {} Gb/s: must be 1 or more", gbps));
+  }
+  const auto rate = static_cast<std::uint64_t>(gbps);
+  const std::uint64_t common = std::gcd(PsOfByteAtOneGbps, rate);
+  return {PsOfByteAtOneGbps / common, rate / common};
+}
+
+std::uint64_t wire_bytes(std::uint64_t frame_length) {
+  return frame_length + OverheadBytes;
+}
+
+wire_port::wire_port(const sc_core::sc_module_name& name, sim_context& context)
+    : wire_port(name, context, wire_speed::of_gbps(context.params.wire.rate_gbps),
+                static_cast<ps_t>(context.params.wire.delay_ps)) {}
+
+wire_port::wire_port(const sc_core::sc_module_name& name, sim_context& context, wire_speed speed,
+                     ps_t delay)
+    : sc_core::sc_module(name),
+      transmit("transmit"),
+      receive("receive"),
+      context_(context),
+      speed_(speed),
+      delay_(delay),
+      site_(context.trace.site(this->name(), "wire")),
+      busy_(context.trace.intern("wire")) {
+  receive.bind(*this);
+}
+
+void wire_port::connect(wire_port& other) {
+  transmit.bind(other.receive);
+  if (&other != this) {
+    other.transmit.bind(receive);
+  }
+}
+
+void wire_port::send(frame_item frame, ps_t first_bit) {
+  CARILLON_CHECK(transmit.size() == 1, "{}: a frame is sent but no cable is connected", name());
+  CARILLON_CHECK(first_bit >= now_ps(), "{}: a frame is sent for {} ps at {} ps", name(), first_bit,
+                 now_ps());
+  if (first_bit > free_at()) {
+    period_begin_ = first_bit;
+    period_bytes_ = 0;
+  }
+  const ps_t first = free_at();
+  const ps_t last = period_begin_ + speed_.time_of(period_bytes_ + frame.length + FcsBytes);
+  period_bytes_ += wire_bytes(frame.length);
+  ++sent_frames_;
+  sent_bytes_ += wire_bytes(frame.length);
+
+  tracer& trace = context_.trace;
+  frame.trace = trace.wait(frame.trace, site_, busy_, first_bit, first);
+  if (frame.first) {
+    trace.mark(frame.trace, milestone::first_bit);
+  }
+  frame.trace = trace.service(frame.trace, site_, first, last);
+  if (frame.last) {
+    trace.mark(frame.trace, milestone::last_bit, true);
+  }
+  frame.trace = trace.flight(frame.trace, site_, last, last + delay_);
+  for (frame_tap* each : taps_) {
+    each->on_frame(first, frame);
+  }
+  transmit->carry(std::move(frame), first + delay_, last + delay_);
+}
+
+void wire_port::carry(frame_item&& frame, ps_t first_bit, ps_t last_bit) {
+  CARILLON_CHECK(listener_ != nullptr, "{}: a frame arrives but nobody listens", name());
+  listener_->on_frame(std::move(frame), first_bit, last_bit);
+}
+
+}  // namespace carillon
