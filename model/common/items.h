@@ -1,0 +1,363 @@
+// What travels on the streams between the stages of one NIC. Stages know these types and each other's not at all.
+//
+// Every item carries `trace`, its history. `qpn` is chip-global. Lengths are bytes unless said otherwise; a "beat" is 64
+// bytes on a 512-bit stream.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "common/buffer.h"
+#include "common/tracer.h"
+#include "common/types.h"
+
+#include "gen/stages.h"
+
+namespace carillon {
+
+constexpr unsigned beats_of(std::uint64_t bytes) {
+  return bytes == 0 ? 1U : static_cast<unsigned>((bytes + BeatBytes - 1) / BeatBytes);
+}
+
+// From pcie_rx -----------------------------------------------------------------------------------------
+
+/// A posted write that hit a BAR. Writes longer than 64 bytes keep their first 64 (nobody accepts them).
+struct mmio_write {
+  trace_ref trace;
+  std::uint16_t function = 0;
+  std::uint8_t bar = 0;
+  std::uint64_t offset = 0;  ///< in the function's BAR
+  std::uint16_t length = 0;
+  std::array<std::uint8_t, BeatBytes> data{};
+};
+
+/// A read that hit a BAR; answered through mmio_answer.
+struct mmio_read {
+  trace_ref trace;
+  std::uint16_t function = 0;
+  std::uint8_t bar = 0;
+  std::uint64_t offset = 0;
+  std::uint16_t length = 0;  ///< 4 or 8; others are answered "unsupported request"
+  std::uint16_t requester = 0;
+  std::uint16_t tag = 0;
+};
+
+struct mmio_answer {
+  trace_ref trace;
+  std::uint16_t function = 0;
+  std::uint16_t requester = 0;
+  std::uint16_t tag = 0;
+  std::uint8_t status = 0;  ///< PCIe completion status
+  std::uint16_t length = 0;
+  std::uint8_t lower_address = 0;
+  std::array<std::uint8_t, 8> data{};
+};
+
+/// A completion (with or without data) of one of our reads.
+struct read_completion {
+  trace_ref trace;
+  std::uint16_t tag = 0;
+  std::uint8_t status = 0;
+  bool poisoned = false;
+  std::uint16_t byte_count = 0;  ///< bytes still to come, this one's included
+  std::uint8_t lower_address = 0;
+  std::uint16_t length = 0;  ///< payload bytes of this TLP (whole dwords)
+  buffer_ref data;           ///< payload from its first dword
+};
+
+// DMA --------------------------------------------------------------------------------------------------
+
+enum class dma_status : std::uint8_t { ok, unsupported_request, completer_abort, poisoned, timeout };
+
+/// Reads `length` bytes at IOVA `address` into `into` from `into_offset` on. The response comes when the last byte
+/// is in; the requester has reserved its slot.
+struct dma_read {
+  trace_ref trace;
+  std::uint16_t function = 0;
+  std::uint64_t address = 0;
+  std::uint32_t length = 0;
+  buffer_ref into;
+  std::uint32_t into_offset = 0;
+  std::uint64_t cookie = 0;  ///< returned as it was
+  bool same_packet_follows = false;  ///< more reads of the same group follow (for the trace only)
+};
+
+struct dma_read_done {
+  trace_ref trace;
+  std::uint64_t cookie = 0;
+  dma_status status = dma_status::ok;
+};
+
+/// A posted write of `length` bytes from `from` + `from_offset` to IOVA `address`. Writes of one stream reach memory in
+/// order.
+struct dma_write {
+  trace_ref trace;
+  std::uint16_t function = 0;
+  std::uint64_t address = 0;
+  std::uint32_t length = 0;
+  buffer_ref from;
+  std::uint32_t from_offset = 0;
+  milestone point = milestone::count_;  ///< reached when the write is visible in memory; count_: none
+  bool point_last = false;
+};
+
+// Context RAM ------------------------------------------------------------------------------------------
+
+enum class context_kind : std::uint8_t {
+  qpc_common,
+  qpc_address,
+  qpc_requester,
+  qpc_responder,
+  cqc,
+  mkey,
+};
+
+/// Reads one 64-byte line. `index` is the QPN, CQN or mkey index.
+struct context_read {
+  trace_ref trace;
+  context_kind kind = context_kind::qpc_common;
+  std::uint32_t index = 0;
+};
+
+struct context_line {
+  trace_ref trace;
+  context_kind kind = context_kind::qpc_common;
+  std::uint32_t index = 0;
+  bool valid = false;  ///< the index exists (an object that was never created still reads as zeros)
+  std::array<std::uint8_t, BeatBytes> data{};
+};
+
+/// Writes one whole line.
+struct context_write {
+  trace_ref trace;
+  context_kind kind = context_kind::qpc_common;
+  std::uint32_t index = 0;
+  std::array<std::uint8_t, BeatBytes> data{};
+};
+
+// Transmit path ----------------------------------------------------------------------------------------
+
+/// A doorbell or a complete BlueFlame WQE, ownership checked (uar -> wqe_fetch).
+struct doorbell {
+  trace_ref trace;
+  std::uint16_t function = 0;
+  std::uint32_t qpn = 0;
+  std::uint16_t wqe_index = 0;       ///< of the last posted WQE
+  std::uint8_t ds = 0;               ///< its size in 16-byte units
+  bool blueflame = false;            ///< `wqe` holds the WQE itself
+  buffer_ref wqe;
+};
+
+enum class wqe_origin : std::uint8_t { fetched, blueflame };
+
+/// One WQE with its bytes (wqe_fetch -> wqe_parser); `beats_of(ds * 16)` beats.
+struct wqe_item {
+  trace_ref trace;
+  std::uint16_t function = 0;
+  std::uint32_t qpn = 0;
+  std::uint16_t wqe_index = 0;  ///< expected index: where it was fetched
+  std::uint8_t ds = 0;          ///< 16-byte units in `bytes`, from the fetched control segment
+  wqe_origin origin = wqe_origin::fetched;
+  dma_status status = dma_status::ok;
+  buffer_ref bytes;
+};
+
+inline constexpr unsigned MaxSge = 30;
+
+/// A checked work request (wqe_parser -> tx_sched). Its fields travel beside every beat and count in the first;
+/// `body` holds 64 bytes a beat: the inline bytes from offset 0, or the mlx5 data segments (16 bytes each, as in the
+/// WQE). So an item has max(1, ceil(body bytes / 64)) beats, and its body is complete only with its last beat.
+struct work_item {
+  trace_ref trace;
+  std::uint16_t function = 0;
+  std::uint32_t qpn = 0;
+  std::uint16_t wqe_index = 0;
+  std::uint8_t wqebbs = 0;
+  std::uint8_t opcode = 0;     ///< mlx5 send opcode
+  std::uint8_t fm_ce_se = 0;
+  std::uint8_t syndrome = 0;   ///< not 0: the WQE failed and completes with this error
+  bool drop = false;           ///< the QP was not ready to send: counted, no completion
+  bool is_inline = false;
+  std::uint8_t service = 0;    ///< mlx5 service type
+  std::uint8_t mtu_code = 0;
+  std::uint8_t sge_count = 0;
+  std::uint32_t imm = 0;       ///< as in the control segment (big-endian value)
+  std::uint32_t length = 0;    ///< total payload bytes
+  std::uint64_t remote_address = 0;
+  std::uint32_t rkey = 0;
+  std::uint32_t send_cqn = 0;
+  buffer_ref body;             ///< empty if there is no payload
+
+  [[nodiscard]] std::uint32_t body_bytes() const {
+    return is_inline ? length : std::uint32_t{sge_count} * 16;
+  }
+};
+
+enum class packet_source : std::uint8_t { request, acknowledge };
+
+/// One packet to build (tx_sched -> payload_dma -> packet_builder). In payload_dma's output `frame` holds the payload
+/// at PayloadOffset.
+struct packet_item {
+  trace_ref trace;
+  packet_source source = packet_source::request;
+  std::uint64_t order = 0;  ///< of the grant, over all packets of the NIC
+  std::uint16_t function = 0;
+  std::uint32_t qpn = 0;         ///< local QP
+  std::uint8_t wqe_opcode = 0;   ///< mlx5 send opcode of a request
+  std::uint8_t service = 0;      ///< transport service
+  bool solicited = false;
+  bool ack_request = false;
+  std::uint32_t psn = 0;
+  std::uint32_t payload = 0;     ///< bytes
+  bool first = false;            ///< first packet of its message
+  bool last = false;             ///< last packet of its message
+  // RETH (of the first packet), ImmDt (of the last)
+  std::uint64_t remote_address = 0;
+  std::uint32_t rkey = 0;
+  std::uint32_t dma_length = 0;
+  std::uint32_t imm = 0;
+  // AETH
+  std::uint8_t syndrome = 0;
+  std::uint32_t msn = 0;
+  // where the payload is
+  bool is_inline = false;
+  std::uint8_t sge_count = 0;
+  std::uint32_t message_offset = 0;  ///< of this packet's first byte in the message
+  buffer_ref body;                   ///< of the work_item
+  buffer_ref frame;                  ///< payload at PayloadOffset, once payload_dma has it
+  bool poisoned = false;             ///< a read of its payload failed
+};
+
+/// Where payload_dma puts the payload in a frame's buffer: room for the longest headers in front of it, so that the
+/// builder writes them without moving a byte.
+inline constexpr std::uint32_t PayloadOffset = 128;
+
+/// What tx_sched tells the requester when it has granted the last packet of a work request, in PSN order.
+struct sent_packet {
+  trace_ref trace;
+  std::uint32_t qpn = 0;
+  std::uint32_t psn = 0;
+  bool last = false;             ///< last packet of the WQE
+  std::uint16_t wqe_index = 0;
+  std::uint8_t wqebbs = 0;
+  std::uint8_t opcode = 0;
+  bool signaled = false;
+  std::uint8_t syndrome = 0;     ///< not 0: no packet was sent, the WQE completes with this error
+  std::uint32_t length = 0;
+  std::uint32_t send_cqn = 0;
+  std::uint16_t function = 0;
+};
+
+// Frames -----------------------------------------------------------------------------------------------
+
+/// An Ethernet frame without preamble and gap. `bytes` from `offset`, `length` bytes, FCS not included.
+struct frame_item {
+  trace_ref trace;
+  buffer_ref bytes;
+  std::uint32_t offset = 0;
+  std::uint32_t length = 0;
+  std::uint32_t fcs = 0;
+  bool fcs_known = false;   ///< `fcs` was computed over these very bytes and nobody touched them since
+  bool icrc_known = false;  ///< likewise for the ICRC in the frame
+  std::uint8_t priority = 0;
+  bool first = false;       ///< first packet of its message (for milestones)
+  bool last = false;
+};
+
+// Receive path -----------------------------------------------------------------------------------------
+
+enum class rx_verdict : std::uint8_t { accept, duplicate, gap, no_qp, bad_state, response };
+
+/// A RoCE packet with its headers parsed and its ICRC checked (rx_parser -> responder or requester).
+struct rx_packet {
+  trace_ref trace;
+  rx_verdict verdict = rx_verdict::accept;
+  std::uint16_t function = 0;
+  std::uint32_t qpn = 0;       ///< destination QP
+  std::uint8_t bth_opcode = 0;
+  bool solicited = false;
+  bool ack_request = false;
+  std::uint32_t psn = 0;
+  std::uint64_t remote_address = 0;
+  std::uint32_t rkey = 0;
+  std::uint32_t dma_length = 0;
+  std::uint32_t imm = 0;
+  std::uint8_t syndrome = 0;
+  std::uint32_t msn = 0;
+  std::uint32_t payload = 0;   ///< bytes, padding removed
+  std::uint32_t payload_offset = 0;
+  buffer_ref bytes;
+  std::array<std::uint8_t, BeatBytes> common{};     ///< qpc_common line as looked up
+  std::array<std::uint8_t, BeatBytes> responder{};  ///< qpc_responder line as looked up
+};
+
+/// An acknowledge to send (responder -> tx_sched's control input).
+struct ack_item {
+  trace_ref trace;
+  std::uint16_t function = 0;
+  std::uint32_t qpn = 0;
+  std::uint32_t remote_qpn = 0;
+  std::uint32_t psn = 0;
+  std::uint8_t syndrome = 0;
+  std::uint32_t msn = 0;
+};
+
+/// The responder has decided about a request packet and written the QP's line (responder -> rx_parser): the next one of the QP
+/// may be looked up.
+struct qp_commit {
+  trace_ref trace;
+  std::uint32_t qpn = 0;
+};
+
+/// A CQE to write (requester, responder -> completion).
+struct cqe_item {
+  trace_ref trace;
+  std::uint32_t cqn = 0;
+  std::uint32_t qpn = 0;
+  std::uint8_t cqe_opcode = 0;
+  std::uint8_t wqe_opcode = 0;
+  std::uint8_t syndrome = 0;
+  std::uint8_t vendor_syndrome = 0;
+  std::uint16_t wqe_counter = 0;
+  std::uint32_t byte_count = 0;
+  std::uint32_t imm = 0;
+  std::uint32_t remote_qpn = 0;
+  bool solicited = false;
+  milestone point = milestone::count_;
+};
+
+// Commands ---------------------------------------------------------------------------------------------
+
+/// Moves a QP to the error state: a set-only bit over its qpc_common line (tx_sched, responder -> qpc_ram).
+struct qp_error {
+  trace_ref trace;
+  std::uint32_t qpn = 0;
+};
+
+/// Says that a packet of this QP has left payload_dma (payload_dma -> tx_sched), so that one without a payload to
+/// fetch may follow it past that stage.
+struct payload_left {
+  trace_ref trace;
+  std::uint32_t qpn = 0;
+};
+
+/// Tells the owners of per-QP state that a command changed it (pcie_endpoint -> wqe_fetch, tx_sched, requester,
+/// responder, each by its own stream). The lines in the context RAM are written before.
+struct qp_command {
+  trace_ref trace;
+  std::uint32_t qpn = 0;
+  std::uint8_t state = 0;        ///< chip code of the new state
+  std::uint8_t service = 0;
+  std::uint8_t log_sq_size = 0;
+  std::uint8_t log_rq_size = 0;
+  std::uint32_t send_psn = 0;
+  std::uint32_t receive_psn = 0;
+};
+
+/// Tells completion that a CQ was created or destroyed (pcie_endpoint -> completion): its counters start again.
+struct cq_command {
+  trace_ref trace;
+  std::uint32_t cqn = 0;
+};
+
+}  // namespace carillon

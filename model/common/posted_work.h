@@ -1,0 +1,56 @@
+// Which message a send WQE belongs to, beside the data: the driver says so when it has written the
+// WQE, the NIC asks when it has fetched one. It carries trace references only and decides nothing;
+// a WQE that nobody announced is not traced.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/error.h"
+#include "common/tracer.h"
+
+namespace carillon {
+
+class posted_work {
+ public:
+  /// Makes room for a send queue of 2^log_size WQEBBs. What was known of an earlier queue of that
+  /// number is forgotten.
+  void register_sq(std::uint32_t qpn, unsigned log_size) {
+    CARILLON_CHECK(log_size <= 16, "posted_work: a send queue of 2^{} WQEBBs", log_size);
+    if (qpn >= queues_.size()) {
+      queues_.resize(qpn + 1);
+    }
+    queues_[qpn].assign(std::size_t{1} << log_size, {});
+  }
+
+  /// `trace` is the end of the message's history when the WQE is complete in memory. `wqe_index`
+  /// runs freely modulo 2^16; an entry lives until its slot is used again.
+  void post(std::uint32_t qpn, std::uint16_t wqe_index, trace_ref trace) {
+    if (entry* found = slot(qpn, wqe_index)) {
+      *found = {trace, wqe_index};
+    }
+  }
+
+  /// The message of that WQE, or {} if none is known.
+  [[nodiscard]] trace_ref find(std::uint32_t qpn, std::uint16_t wqe_index) const {
+    const entry* found = const_cast<posted_work*>(this)->slot(qpn, wqe_index);
+    return found != nullptr && found->wqe_index == wqe_index ? found->trace : trace_ref{};
+  }
+
+ private:
+  struct entry {
+    trace_ref trace;
+    std::uint16_t wqe_index = 0;
+  };
+
+  [[nodiscard]] entry* slot(std::uint32_t qpn, std::uint16_t wqe_index) {
+    if (qpn >= queues_.size() || queues_[qpn].empty()) {
+      return nullptr;
+    }
+    return &queues_[qpn][wqe_index & (queues_[qpn].size() - 1)];
+  }
+
+  std::vector<std::vector<entry>> queues_;  ///< by QP number
+};
+
+}  // namespace carillon

@@ -1,0 +1,120 @@
+// How a stage gets its implementation: the model, its RTL twin, or both in lockstep.
+//
+// A stage with a twin is made by make_twin<Stage>(), whatever its implementation. Neither the stage
+// nor the NIC knows Verilator: the RTL side is reached through a twin_host, which only a build with
+// RTL has.
+//
+// What the twin needs to know of a stage beyond its ports is its twin_rules: why an input may have
+// to wait, and how an output item's history follows from the inputs. The model uses the very same
+// object, so both write the same traces.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/error.h"
+#include "common/nic_shared.h"
+#include "common/stage.h"
+#include "common/stream.h"
+
+namespace carillon {
+
+enum class impl_kind : std::uint8_t { model, rtl, lockstep };
+
+inline const char* to_string(impl_kind kind) {
+  switch (kind) {
+    case impl_kind::model:
+      return "model";
+    case impl_kind::rtl:
+      return "rtl";
+    case impl_kind::lockstep:
+      return "lockstep";
+  }
+  return "?";
+}
+
+/// What port activity alone tells of a stage. An implementation follows the ports itself, as a tap
+/// of the input streams; it also makes the reservations that the stage makes when it takes an item.
+class twin_rules {
+ public:
+  struct wait_list {
+    stream_base* input;
+    std::vector<blocker> blockers;
+  };
+
+  /// How an item leaves: its history up to cycle `begin`, from where its fixed latency is booked.
+  struct departure {
+    trace_ref history;
+    cycle_t begin;
+  };
+
+  virtual ~twin_rules() = default;
+
+  /// What each input may wait for, in order of precedence.
+  [[nodiscard]] virtual std::vector<wait_list> waits() = 0;
+
+  /// The next item of output `port` (index in the stage's port table) becomes visible in cycle
+  /// `visible`.
+  virtual departure departs(unsigned port, cycle_t visible) = 0;
+};
+
+struct twin_request {
+  std::string_view stage;  ///< its row in the stage table
+  std::string instance;    ///< its path
+  nic_shared& nic;
+  std::vector<stream_base*> ports;    ///< in the order of the stage's port table
+  std::unique_ptr<twin_rules> rules;  ///< when the twin is in charge
+};
+
+/// The RTL side.
+class twin_host {
+ public:
+  virtual ~twin_host() = default;
+
+  /// A Verilated block in place of the model.
+  virtual std::unique_ptr<clocked> replace(twin_request request) = 0;
+
+  /// A Verilated block beside the model, compared with it in every cycle.
+  virtual std::unique_ptr<clocked> accompany(twin_request request) = 0;
+
+  /// At the end of a run: nothing may be left over on either side. To be called before the blocks
+  /// are destroyed.
+  virtual void finish() = 0;
+};
+
+/// A stage as it was asked for. The RTL, if any, goes first.
+struct twin_instance {
+  std::unique_ptr<clocked> model;
+  std::unique_ptr<clocked> rtl;
+};
+
+/// `Stage` has the types `ports` (with `all()`, its streams in table order) and `rules` (made from
+/// the context, the site and the ports), and the constant Row. `name` is the whole path.
+template <class Stage>
+twin_instance make_twin(const std::string& name, nic_shared& nic, const typename Stage::ports& io,
+                        impl_kind impl, twin_host* host) {
+  if (impl != impl_kind::model && host == nullptr) {
+    throw config_error(fmt::format(
+        "{}={}: this program has no RTL; configure it with -DCARILLON_RTL=ON, or choose {}=model",
+        Stage::Row, to_string(impl), Stage::Row));
+  }
+  twin_instance made;
+  if (impl != impl_kind::rtl) {
+    auto model = std::make_unique<Stage>(name.c_str(), nic, io);
+    const std::string path = model->path();
+    made.model = std::move(model);
+    if (impl == impl_kind::lockstep) {
+      made.rtl = host->accompany({Stage::Row, path, nic, io.all(), nullptr});
+    }
+    return made;
+  }
+  const trace_site site = nic.context.trace.site(name, Stage::Row);
+  made.rtl = host->replace(
+      {Stage::Row, name, nic, io.all(), std::make_unique<typename Stage::rules>(nic, site, io)});
+  return made;
+}
+
+}  // namespace carillon

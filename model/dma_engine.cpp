@@ -1,0 +1,391 @@
+#include "dma_engine.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "common/tlp_codec.h"
+#include "gen/stages.h"
+
+namespace carillon {
+
+namespace {
+
+namespace spec = stage_spec::dma_engine;
+
+constexpr std::size_t Nobody = ~std::size_t{0};
+
+/// Payload bytes of a write: whole dwords from the one that holds its first byte on.
+std::uint32_t whole_dwords(std::uint64_t address, std::uint32_t bytes) {
+  return (static_cast<std::uint32_t>(address & 3) + bytes + 3) & ~3U;
+}
+
+}  // namespace
+
+dma_engine::dma_engine(const sc_core::sc_module_name& name, nic_shared& nic, ports connected)
+    : stage(name, nic.context, "dma_engine"),
+      nic_(nic),
+      link_(connected.link),
+      answers_(std::move(connected.answers)),
+      completions_(connected.completions),
+      link_reason_(nic.context.trace.intern("link")) {
+  // The sources' states are referred to by the port monitor: they must not move any more.
+  reads_.reserve(connected.reads.size());
+  writes_.reserve(connected.writes.size());
+  for (read_client& client : connected.reads) {
+    const trace_site booked = nic.context.trace.site(path(), client.row);
+    read_source& source =
+        reads_.emplace_back(read_source{client.requests, client.done, booked, {}});
+    client.requests.to(*this, booked);
+    client.done.from(*this, booked);
+    watch(client.requests, {because("splitting", source.state, blocked::splitting),
+                            because("order", source.state, blocked::older),
+                            because("link", source.state, blocked::link),
+                            because("arbiter", source.state, blocked::turn),
+                            because("pcie_credit", source.state, blocked::credits),
+                            because("pcie_tag", source.state, blocked::tags)});
+  }
+  for (write_client& client : connected.writes) {
+    const trace_site booked = nic.context.trace.site(path(), client.row);
+    write_source& source = writes_.emplace_back(write_source{client.requests, booked, {}});
+    client.requests.to(*this, booked);
+    watch(client.requests, {because("splitting", source.state, blocked::splitting),
+                            because("order", source.state, blocked::older),
+                            because("link", source.state, blocked::link),
+                            because("arbiter", source.state, blocked::turn),
+                            because("pcie_credit", source.state, blocked::credits)});
+  }
+  for (auto* answers : answers_) {
+    answers->to(*this, site());
+    watch(*answers, {because("link", answer_state_, blocked::link),
+                     because("arbiter", answer_state_, blocked::turn),
+                     because("pcie_credit", answer_state_, blocked::credits)});
+  }
+  completions_.to(*this, site());
+  watch(completions_, {});
+  const auto tags = static_cast<std::size_t>(nic.context.params.pcie.tags);
+  tags_.resize(tags);
+  for (std::size_t tag = tags; tag > 0; --tag) {
+    free_tags_.push_back(static_cast<std::uint16_t>(tag - 1));
+  }
+}
+
+blocker dma_engine::because(std::string name, const verdict& state, blocked why) {
+  return blocker::condition(
+      std::move(name), [&state, why](cycle_t t) { return state.cycle == t && state.why == why; });
+}
+
+void dma_engine::on_credits() {
+  if (credits_short_) {
+    wake(context_.clock.entry(now_ps()));
+  }
+}
+
+void dma_engine::evaluate(cycle_t t) {
+  if (completions_.takeable(t)) {
+    receive(t);
+  }
+  transmit(t);
+}
+
+// Receiving ---------------------------------------------------------------------------------------
+
+void dma_engine::receive(cycle_t t) {
+  const unsigned beats = completions_.front_beats();
+  const read_completion item = completions_.take(t);
+  if (item.tag >= tags_.size() || !tags_[item.tag].active) {
+    nic_.counters.add(counter::PcieRxUnexpectedCompletions);
+    return;
+  }
+  read_tag& tag = tags_[item.tag];
+  read_group& group = groups_[tag.group];
+  bool tag_done = false;
+  if (item.status != static_cast<std::uint8_t>(completion_status::Success)) {
+    group.status = item.status == static_cast<std::uint8_t>(completion_status::CompleterAbort)
+                       ? dma_status::completer_abort
+                       : dma_status::unsupported_request;
+    group.missing -= tag.missing;
+    tag_done = true;
+  } else {
+    const std::uint32_t lead = item.lower_address & 3U;
+    const std::uint32_t bytes = std::min<std::uint32_t>(item.byte_count, item.length - lead);
+    CARILLON_CHECK(item.byte_count == tag.missing && bytes <= tag.missing,
+                   "{}: completion of tag {} says {} bytes are left, {} are, in cycle {}", path(),
+                   item.tag, item.byte_count, tag.missing, t);
+    std::memcpy(group.into.data() + tag.offset + (tag.length - tag.missing),
+                item.data.data() + lead, bytes);
+    if (item.poisoned) {
+      group.status = dma_status::poisoned;
+    }
+    tag.missing -= bytes;
+    group.missing -= bytes;
+    tag_done = tag.missing == 0;
+  }
+  const std::uint32_t group_index = tag.group;
+  if (tag_done) {
+    tag.active = false;
+    free_tags_.push_back(item.tag);
+  }
+  if (group.missing == 0 && !(read_.active && read_.group == group_index)) {
+    finish(t, group_index, item, beats);
+  }
+}
+
+void dma_engine::finish(cycle_t t, std::uint32_t group_index, const read_completion& last,
+                        unsigned beats) {
+  read_group& group = groups_[group_index];
+  read_source& client = reads_[group.client];
+  dma_read_done done;
+  done.trace = last.trace;
+  done.cookie = group.cookie;
+  done.status = group.status;
+  if (group.status != dma_status::ok) {
+    nic_.counters.add(counter::DmaErrors);
+  }
+  CARILLON_CHECK(client.done.has_credit(t),
+                 "{}: {} has no slot for a response it asked for, cycle {}", path(),
+                 client.done.name(), t);
+  client.done.push(t, beats - 1 + spec::ResponseHop, done);
+  group.into.reset();
+  free_groups_.push_back(group_index);
+}
+
+// Transmitting ------------------------------------------------------------------------------------
+
+void dma_engine::transmit(cycle_t t) {
+  credits_short_ = false;
+  write_why_ = blocked::none;
+  read_why_ = blocked::none;
+  const ps_t next_edge = time_of(t + 1);
+  const bool link_busy = link_.free_at() >= next_edge;
+  bool sent = false;
+  if (!link_busy) {
+    sent = send_answer(t);
+    const bool writes_first = writes_turn_;
+    if (!sent) {
+      sent = writes_first ? send_write(t) : send_read(t);
+    }
+    if (!sent) {
+      sent = writes_first ? send_read(t) : send_write(t);
+    }
+  }
+  explain_inputs(t, link_busy || link_.free_at() >= next_edge, sent);
+  bool waiting = read_.active || write_.active;
+  for (const auto* answers : answers_) {
+    waiting = waiting || answers->takeable(t) || answers->next_take() <= t + 1;
+  }
+  for (const auto& source : reads_) {
+    waiting = waiting || source.requests.takeable(t);
+  }
+  for (const auto& source : writes_) {
+    waiting = waiting || source.requests.takeable(t);
+  }
+  if (!waiting) {
+    return;
+  }
+  if (sent || link_busy) {
+    // The first cycle in which the serializer becomes free before the next edge.
+    wake(std::max(t + 1, link_.free_at() / context_.clock.period()));
+  }
+  // Otherwise credits or tags are short: their return wakes this stage.
+}
+
+bool dma_engine::send_answer(cycle_t t) {
+  for (auto* answers : answers_) {
+    if (!answers->takeable(t)) {
+      continue;
+    }
+    const std::uint16_t length = answers->front().length;
+    const bool ok = answers->front().status == 0;
+    if (!link_.can_send(tlp_class::completion, ok ? length : 0)) {
+      credits_short_ = true;
+      continue;
+    }
+    mmio_answer item = answers->take(t);
+    cycle_t since = t;
+    std::uint64_t last_tlp = 0;
+    tlp* packet = prepare(item.trace, site(), since, last_tlp, t);
+    make_completion(*packet, item.function, item.requester, item.tag,
+                    static_cast<completion_status>(item.status), length, item.lower_address,
+                    item.data.data(), ok ? length : 0);
+    link_.send(packet);
+    return true;
+  }
+  return false;
+}
+
+template <class Source>
+std::size_t dma_engine::oldest(const std::vector<Source>& sources, cycle_t t) const {
+  std::size_t found = Nobody;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const auto& requests = sources[i].requests;
+    if (!requests.empty() && requests.front_visible() <= t &&
+        (found == Nobody || requests.front_visible() < sources[found].requests.front_visible())) {
+      found = i;
+    }
+  }
+  return found;
+}
+
+bool dma_engine::send_write(cycle_t t) {
+  const auto mps = static_cast<std::uint32_t>(context_.params.pcie.mps);
+  std::uint64_t address = 0;
+  std::uint32_t left = 0;
+  std::size_t client = Nobody;
+  if (write_.active) {
+    address = write_.item.address + write_.sent;
+    left = write_.item.length - write_.sent;
+  } else {
+    client = oldest(writes_, t);
+    // While the beats of the request before it still come in, the oldest keeps its place and the
+    // others wait.
+    if (client == Nobody || !writes_[client].requests.takeable(t)) {
+      return false;
+    }
+    address = writes_[client].requests.front().address;
+    left = writes_[client].requests.front().length;
+  }
+  const std::uint32_t bytes = next_request(address, left, mps);
+  if (!link_.can_send(tlp_class::posted, whole_dwords(address, bytes))) {
+    credits_short_ = true;
+    if (write_why_told_ != blocked::credits) {
+      nic_.counters.add(counter::DmaCreditWaits);
+    }
+    write_why_told_ = write_why_ = blocked::credits;
+    return false;
+  }
+  if (!write_.active) {
+    write_.active = true;
+    write_.client = client;
+    write_.item = writes_[client].requests.take(t);
+    write_.sent = 0;
+    write_.since = t;
+    nic_.counters.add(counter::DmaWrites);
+    nic_.counters.add(counter::DmaWriteBytes, write_.item.length);
+  }
+  dma_write& item = write_.item;
+  tlp* packet =
+      prepare(item.trace, writes_[write_.client].site, write_.since, write_.last_tlp, t);
+  make_memory_write(*packet, item.function, address,
+                    item.from.data() + item.from_offset + write_.sent, bytes);
+  write_.sent += bytes;
+  if (write_.sent == item.length) {
+    packet->point = item.point;
+    packet->point_last = item.point_last;
+    write_.active = false;
+    write_.item.from.reset();
+  }
+  link_.send(packet);
+  write_why_told_ = blocked::none;
+  writes_turn_ = false;
+  return true;
+}
+
+dma_engine::blocked dma_engine::start_read(cycle_t t) {
+  const std::size_t client = oldest(reads_, t);
+  if (client == Nobody || !reads_[client].requests.takeable(t)) {
+    return blocked::none;
+  }
+  if (const blocked why = read_blocked(); why != blocked::none) {
+    return why;
+  }
+  dma_read item = reads_[client].requests.take(t);
+  if (free_groups_.empty()) {
+    free_groups_.push_back(static_cast<std::uint32_t>(groups_.size()));
+    groups_.emplace_back();
+  }
+  const std::uint32_t group = free_groups_.back();
+  free_groups_.pop_back();
+  groups_[group] = {client, item.cookie, std::move(item.into), item.length, dma_status::ok};
+  read_ = {true,        client,     group, item.function, item.address, item.into_offset,
+           item.length, item.trace, t, 0};
+  nic_.counters.add(counter::DmaReads);
+  nic_.counters.add(counter::DmaReadBytes, item.length);
+  return blocked::none;
+}
+
+dma_engine::blocked dma_engine::read_blocked() {
+  if (free_tags_.empty()) {
+    return blocked::tags;
+  }
+  if (!link_.can_send(tlp_class::non_posted, 0)) {
+    credits_short_ = true;
+    return blocked::credits;
+  }
+  return blocked::none;
+}
+
+bool dma_engine::send_read(cycle_t t) {
+  read_why_ = read_.active ? read_blocked() : start_read(t);
+  if (read_why_ != blocked::none) {
+    if (read_why_ != read_why_told_) {
+      nic_.counters.add(read_why_ == blocked::tags ? counter::DmaTagWaits
+                                                   : counter::DmaCreditWaits);
+    }
+    read_why_told_ = read_why_;
+    return false;
+  }
+  if (!read_.active) {
+    return false;
+  }
+  read_why_told_ = blocked::none;
+  const auto mrrs = static_cast<std::uint32_t>(context_.params.pcie.mrrs);
+  const std::uint32_t bytes = next_request(read_.address, read_.remaining, mrrs);
+  const std::uint16_t tag = free_tags_.back();
+  free_tags_.pop_back();
+  tags_[tag] = {true, read_.group, read_.offset, bytes, bytes};
+  tlp* packet = prepare(read_.trace, reads_[read_.client].site, read_.since, read_.last_tlp, t);
+  make_memory_read(*packet, read_.function, tag, read_.address, bytes);
+  link_.send(packet);
+  read_.address += bytes;
+  read_.offset += bytes;
+  read_.remaining -= bytes;
+  read_.active = read_.remaining != 0;
+  writes_turn_ = true;
+  return true;
+}
+
+tlp* dma_engine::prepare(trace_ref& history, const trace_site& booked, cycle_t& since,
+                         std::uint64_t& last_tlp, cycle_t t) {
+  tlp* packet = nic_.tlps.take();
+  packet->row = booked.row;
+  // Behind its own TLPs a request is on its way; behind another's it waits.
+  history = last_tlp == sent_ ? context_.trace.flight(history, booked, time_of(since), time_of(t))
+                              : context_.trace.wait(history, booked, link_reason_, time_of(since), time_of(t));
+  packet->trace = history;
+  since = t;
+  last_tlp = ++sent_;
+  return packet;
+}
+
+void dma_engine::explain_inputs(cycle_t t, bool link_busy, bool sent) {
+  const auto reason = [&](bool splitting, bool is_oldest, blocked own) {
+    if (splitting) {
+      return blocked::splitting;
+    }
+    if (!is_oldest) {
+      return blocked::older;
+    }
+    if (own != blocked::none) {
+      return own;
+    }
+    // Without any of these it could have moved: then there is no reason, and the port's monitor
+    // says so.
+    return link_busy ? blocked::link : sent ? blocked::turn : blocked::none;
+  };
+  const std::size_t oldest_read = oldest(reads_, t);
+  for (std::size_t i = 0; i < reads_.size(); ++i) {
+    reads_[i].state = {reason(read_.active, i == oldest_read, read_why_), t};
+  }
+  const std::size_t oldest_write = oldest(writes_, t);
+  for (std::size_t i = 0; i < writes_.size(); ++i) {
+    writes_[i].state = {reason(write_.active, i == oldest_write, write_why_), t};
+  }
+  answer_state_ = {credits_short_ ? blocked::credits
+                   : link_busy    ? blocked::link
+                   : sent         ? blocked::turn
+                                  : blocked::none,
+                   t};
+}
+
+}  // namespace carillon

@@ -1,0 +1,238 @@
+#include "packet_builder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "gen/wqe.h"
+
+namespace carillon {
+
+namespace {
+
+namespace spec = stage_spec::packet_builder;
+namespace ram = stage_spec::qpc_ram;
+
+/// Where a packet stands in its message.
+enum class position : std::uint8_t { first, middle, last, only };
+
+position position_of(const packet_item& packet) {
+  if (packet.first) {
+    return packet.last ? position::only : position::first;
+  }
+  return packet.last ? position::last : position::middle;
+}
+
+bth_opcode rc_opcode(wqe_opcode opcode, position where) {
+  const bool immediate =
+      opcode == wqe_opcode::SendImmediate || opcode == wqe_opcode::RdmaWriteImmediate;
+  if (opcode == wqe_opcode::Send || opcode == wqe_opcode::SendImmediate) {
+    switch (where) {
+      case position::first:
+        return bth_opcode::RcSendFirst;
+      case position::middle:
+        return bth_opcode::RcSendMiddle;
+      case position::last:
+        return immediate ? bth_opcode::RcSendLastImmediate : bth_opcode::RcSendLast;
+      case position::only:
+        return immediate ? bth_opcode::RcSendOnlyImmediate : bth_opcode::RcSendOnly;
+    }
+  }
+  switch (where) {
+    case position::first:
+      return bth_opcode::RcWriteFirst;
+    case position::middle:
+      return bth_opcode::RcWriteMiddle;
+    case position::last:
+      return immediate ? bth_opcode::RcWriteLastImmediate : bth_opcode::RcWriteLast;
+    case position::only:
+      break;
+  }
+  return immediate ? bth_opcode::RcWriteOnlyImmediate : bth_opcode::RcWriteOnly;
+}
+
+/// UC request opcodes are those of RC in the next group of 32.
+bth_opcode opcode_of(const packet_item& packet) {
+  const bth_opcode rc = rc_opcode(static_cast<wqe_opcode>(packet.wqe_opcode), position_of(packet));
+  if (static_cast<qp_service>(packet.service) != qp_service::Uc) {
+    return rc;
+  }
+  constexpr auto Step = static_cast<unsigned>(bth_opcode::UcSendFirst) -
+                        static_cast<unsigned>(bth_opcode::RcSendFirst);
+  return static_cast<bth_opcode>(static_cast<unsigned>(rc) + Step);
+}
+
+}  // namespace
+
+packet_description describe(const packet_item& packet, const qpc_address& path,
+                            std::uint64_t own_mac) {
+  packet_description frame;
+  frame.mac_destination = path.rmac;
+  frame.mac_source = own_mac;
+  frame.tagged = path.vlan_valid != 0;
+  frame.pcp = path.eth_prio;
+  frame.vid = path.vlan_id;
+  frame.ipv6 = path.ip_version == 6;
+  if (frame.ipv6) {
+    frame.source = path.src_ip;
+    frame.destination = path.dst_ip;
+  } else {
+    const auto ipv4 = [](const gid& address) {
+      return gid_of_ipv4(std::uint32_t{address[12]} << 24 | std::uint32_t{address[13]} << 16 |
+                         std::uint32_t{address[14]} << 8 | address[15]);
+    };
+    frame.source = ipv4(path.src_ip);
+    frame.destination = ipv4(path.dst_ip);
+  }
+  frame.dscp = path.tclass >> 2;
+  frame.ecn = static_cast<ecn_code>(path.tclass & 3);
+  frame.ttl = path.hop_limit;
+  frame.flow_label = path.flow_label;
+  frame.udp_source = path.udp_sport;
+  frame.pkey = path.pkey;
+  frame.dest_qpn = path.remote_qpn;
+  frame.psn = packet.psn;
+  if (packet.source == packet_source::acknowledge) {
+    frame.opcode = bth_opcode::RcAcknowledge;
+    frame.acknowledge = make_aeth(packet.syndrome, packet.msn);
+    return frame;
+  }
+  frame.opcode = opcode_of(packet);
+  frame.solicited = packet.solicited ? 1 : 0;
+  frame.ack_request = packet.ack_request ? 1 : 0;
+  frame.remote.va = packet.remote_address;
+  frame.remote.rkey = packet.rkey;
+  frame.remote.dma_length = packet.dma_length;
+  frame.immediate = packet.imm;
+  frame.payload = packet.payload;
+  return frame;
+}
+
+packet_builder::packet_builder(const sc_core::sc_module_name& name, nic_shared& nic,
+                               ports connected)
+    : stage(name, nic.context, "packet_builder"),
+      nic_(nic),
+      ports_(connected),
+      order_reason_(nic.context.trace.intern("order")) {
+  ports_.filled.to(*this, site());
+  ports_.direct.to(*this, site());
+  ports_.context_reads.from(*this, site());
+  ports_.context_lines.to(*this, site());
+  ports_.frames.from(*this, site());
+  const auto waits = [this](stream_base& other) -> std::vector<blocker> {
+    return {blocker::arbiter(other),
+            blocker::condition("frame_port", [this](cycle_t t) { return port_behind(t); }),
+            blocker::credit(ports_.frames, spec::MaxBeats), blocker::credit(ports_.context_reads),
+            blocker::condition("lookups", [this](cycle_t) { return lookups_full(); })};
+  };
+  watch(ports_.filled, waits(ports_.direct));
+  watch(ports_.direct, waits(ports_.filled));
+  watch(ports_.context_lines, {});
+}
+
+bool packet_builder::port_behind(cycle_t t) const {
+  return ports_.frames.port_free() > t + spec::Latency;
+}
+
+void packet_builder::evaluate(cycle_t t) {
+  take_line(t);
+  take_packet(t);
+}
+
+stream<packet_item>* packet_builder::oldest(cycle_t t) const {
+  const bool filled = ports_.filled.takeable(t);
+  const bool direct = ports_.direct.takeable(t);
+  if (filled && direct) {
+    return ports_.filled.front().order < ports_.direct.front().order ? &ports_.filled
+                                                                     : &ports_.direct;
+  }
+  return filled ? &ports_.filled : direct ? &ports_.direct : nullptr;
+}
+
+void packet_builder::take_packet(cycle_t t) {
+  stream<packet_item>* input = oldest(t);
+  if (input == nullptr) {
+    return;
+  }
+  // The datapath carries one packet's payload at a time, whichever input it came from.
+  const stream<packet_item>& other = input == &ports_.filled ? ports_.direct : ports_.filled;
+  if (other.transferring(t)) {
+    wake(other.busy_until());
+    return;
+  }
+  if (port_behind(t)) {
+    wake(ports_.frames.port_free() - spec::Latency);
+    return;
+  }
+  if (!ports_.frames.has_credit(t, spec::MaxBeats)) {
+    ports_.frames.ask_credit(t, spec::MaxBeats);
+    return;
+  }
+  if (!ports_.context_reads.has_credit(t)) {
+    ports_.context_reads.ask_credit(t);
+    return;
+  }
+  if (lookups_full()) {
+    return;  // the line that frees a slot wakes this stage
+  }
+  const cycle_t busy = t + input->front_beats();
+  pending added{input->take(t), t};
+  ports_.frames.reserve(t, spec::MaxBeats);
+  context_read request;
+  request.trace = added.packet.trace;
+  request.kind = context_kind::qpc_address;
+  request.index = added.packet.qpn;
+  ports_.context_reads.push(t, ram::Hop, request);
+  pending_.push_back(std::move(added));
+  if (!other.empty() && other.next_take() <= busy) {
+    wake(busy);
+  }
+}
+
+void packet_builder::take_line(cycle_t t) {
+  if (!ports_.context_lines.takeable(t)) {
+    return;
+  }
+  const context_line line = ports_.context_lines.take(t);
+  pending front = std::move(pending_.front());
+  pending_.pop_front();
+  packet_item& packet = front.packet;
+  if (packet.poisoned) {
+    nic_.counters.add(counter::PayloadReadErrors);
+    ports_.frames.cancel(t, spec::MaxBeats);
+    return;
+  }
+  if (!packet.frame) {
+    packet.frame = nic_.buffers.take();
+    if (packet.payload != 0) {
+      std::memcpy(packet.frame.data() + PayloadOffset, packet.body.data() + packet.message_offset,
+                  packet.payload);
+    }
+  }
+  const qpc_address path = qpc_address::unpack(line.data.data());
+  const header_place headers =
+      build_headers(describe(packet, path, nic_.mac), packet.frame.data(), PayloadOffset);
+  const finished_frame built = finish_frame(packet.frame.data(), headers, packet.payload);
+  frame_item frame;
+  frame.bytes = packet.frame;
+  frame.offset = built.offset;
+  frame.length = built.length;
+  frame.fcs = built.fcs;
+  frame.fcs_known = true;
+  frame.icrc_known = true;
+  frame.priority = path.eth_prio;
+  frame.first = packet.first && packet.source == packet_source::request;
+  frame.last = packet.last && packet.source == packet_source::request;
+  const unsigned beats = beats_of(built.length);
+  ports_.frames.cancel(t, spec::MaxBeats - beats);
+  // 30 cycles from the packet's take, or what is left of them behind a lookup that came late.
+  const cycle_t due = std::max(front.taken + spec::Latency, t + spec::Latency - ram::Latency);
+  const cycle_t visible = std::max(due, ports_.frames.port_free());
+  frame.trace = context_.trace.service(line.trace, site(), time_of(t), time_of(due));
+  frame.trace =
+      context_.trace.wait(frame.trace, site(), order_reason_, time_of(due), time_of(visible));
+  ports_.frames.push_reserved_booked(t, static_cast<unsigned>(visible - t), std::move(frame),
+                                     beats);
+}
+
+}  // namespace carillon

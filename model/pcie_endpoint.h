@@ -1,0 +1,102 @@
+// pcie_endpoint: the registers of BAR0 and BAR4, the command interface behind them, and the BAR
+// values.
+//
+// One access of each kind a cycle; nothing here ever stalls PCIe: writes are always taken, and a
+// read waits only for room in the answer stream. One command is served at a time, functions in the
+// order in which they rang. What a command computes is in pcie_endpoint_commands.h; here it moves:
+// the lines of QP objects are read before a QP command, written after it one a cycle, and only when
+// the context RAM has them all are the owners of per-QP state told.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "common/bar_map.h"
+#include "common/items.h"
+#include "common/level.h"
+#include "common/nic_shared.h"
+#include "common/stage.h"
+#include "pcie_endpoint_commands.h"
+
+namespace carillon {
+
+class pcie_endpoint final : public stage {
+ public:
+  struct ports {
+    stream<mmio_write>& writes;               ///< of BAR0 and BAR4 - pcie_rx
+    stream<mmio_read>& reads;                 ///< likewise - pcie_rx
+    stream<mmio_answer>& answers;             ///< - dma_engine
+    stream<context_read>& line_reads;         ///< before a QP command - qpc_ram
+    stream<context_line>& lines;              ///< - qpc_ram
+    stream<context_write>& line_writes;       ///< - qpc_ram
+    std::vector<stream<qp_command>*> owners;  ///< - wqe_fetch, tx_sched, requester, responder
+    stream<cq_command>& completion;           ///< CQs created or destroyed - completion
+  };
+
+  /// `mac`: of function 0; function n has mac + n.
+  pcie_endpoint(const sc_core::sc_module_name& name, nic_shared& nic, ports connected,
+                std::uint64_t mac);
+
+  /// The BARs as firmware leaves them: the initial value of the level that pcie_rx reads.
+  [[nodiscard]] static bar_map reset_bars(const parameters& params);
+
+  /// Reads registers outside time and without side effects (transport_dbg). False for a place that
+  /// the function does not have.
+  bool debug_read(std::uint16_t function, std::uint8_t bar, std::uint64_t offset,
+                  std::span<std::uint8_t> into);
+
+  [[nodiscard]] const command_core& commands() const { return core_; }
+
+ private:
+  enum class phase : std::uint8_t { idle, serving, reading, writing, settling, telling };
+
+  struct function_registers {
+    std::vector<std::uint8_t> bar0;
+    bool busy = false;
+    bool done = false;
+    std::uint32_t input_bytes = 0;
+    command_result last;
+  };
+
+  void evaluate(cycle_t t) override;
+  void write(const mmio_write& access, cycle_t t);
+  void answer(const mmio_read& access, cycle_t t);
+  bool read_register(std::uint16_t function, std::uint8_t bar, std::uint64_t offset,
+                     std::span<std::uint8_t> into, cycle_t t);
+  void refresh(std::uint16_t function, cycle_t t);
+  void ring(std::uint16_t function, std::uint32_t input_bytes, cycle_t t);
+
+  // The command being served; each returns true if the phase moved on and the next may start in the
+  // same cycle.
+  void serve(cycle_t t);
+  bool read_lines(cycle_t t);
+  bool write_lines(cycle_t t);
+  bool tell(cycle_t t);
+  bool tell_owners(cycle_t t);
+  bool tell_completion(cycle_t t);
+  void execute();
+  void finish(cycle_t t);
+  [[nodiscard]] std::span<const std::uint8_t> input_of(std::uint16_t function) const;
+
+  nic_shared& nic_;
+  ports ports_;
+  command_core core_;
+  std::vector<function_registers> functions_;
+  std::vector<std::uint8_t> bar4_;
+  std::vector<register_access> bar0_access_;  ///< by dword; Ro where there is nothing
+  std::vector<register_access> bar4_access_;
+
+  std::deque<std::uint16_t> rung_;  ///< functions with a command, the front one's is served
+  phase phase_ = phase::idle;
+  cycle_t until_ = 0;          ///< end of a phase of known length
+  std::size_t requested_ = 0;  ///< lines asked for
+  std::size_t answered_ = 0;
+  std::size_t written_ = 0;
+  std::size_t told_ = 0;  ///< owners
+  std::uint32_t served_ = 0;
+};
+
+}  // namespace carillon

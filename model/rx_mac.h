@@ -1,0 +1,62 @@
+// rx_mac: the end of the wire. Store and forward: a frame enters the core with its last bit, its
+// FCS is checked, and it leaves towards rx_parser 20 cycles later.
+#pragma once
+
+#include <string_view>
+
+#include "common/held_history.h"
+#include "common/items.h"
+#include "common/nic_shared.h"
+#include "common/ring.h"
+#include "common/stage.h"
+#include "common/stream.h"
+
+namespace carillon {
+
+/// What becomes of a frame that has arrived whole.
+enum class rx_mac_verdict : std::uint8_t { accept, bad_fcs, oversize, no_buffer };
+
+/// `held` bytes of the receive buffer are in use by frames that wait to leave.
+rx_mac_verdict judge_frame(const frame_item& frame, unsigned max_beats, std::uint64_t held,
+                           std::uint64_t buffer_bytes);
+
+class rx_mac : public stage {
+ public:
+  struct ports {
+    stream<frame_item>& out;  ///< good frames - rx_parser
+  };
+
+  rx_mac(const sc_core::sc_module_name& name, nic_shared& shared, const ports& io);
+
+  /// A frame is on its way: its first and last bit arrive at these times, the last one not in the
+  /// past. Its history ends at `last_bit`. Frames are announced in the order in which they arrive.
+  void on_frame(frame_item&& frame, ps_t first_bit, ps_t last_bit);
+
+ private:
+  struct arrival {
+    frame_item frame;
+    ps_t last_bit = 0;
+    cycle_t entry = 0;
+  };
+
+  struct held_frame {
+    frame_item frame;
+    held_history history;
+  };
+
+  void evaluate(cycle_t t) override;
+  void admit(cycle_t t);
+  void forward(cycle_t t);
+
+  nic_shared& shared_;
+  ports io_;
+  ring<arrival> arrivals_;  ///< announced, not yet in the core
+  ring<held_frame> buffer_;
+  std::uint64_t held_bytes_ = 0;
+  ps_t last_announced_ = 0;
+  name_id clock_sync_;
+  name_id order_;
+  name_id credit_;
+};
+
+}  // namespace carillon

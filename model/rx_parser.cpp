@@ -1,0 +1,378 @@
+#include "rx_parser.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "gen/stages.h"
+
+namespace carillon {
+namespace {
+
+/// The lookup request is the FSM's fourth register, the verdict the lookup's fifth.
+constexpr unsigned LookupAt = stage_spec::rx_parser::Header - 1;
+constexpr unsigned VerdictHop = 1;
+
+bool receives(qp_state state) {
+  switch (state) {
+    case qp_state::Rtr:
+    case qp_state::Rts:
+    case qp_state::Sqd:
+    case qp_state::SqDraining:
+    case qp_state::Sqer:
+      return true;
+    case qp_state::Reset:
+    case qp_state::Init:
+    case qp_state::Err:
+      return false;
+  }
+  return false;
+}
+
+bool sends(qp_state state) {
+  return state == qp_state::Rts || state == qp_state::Sqd || state == qp_state::SqDraining;
+}
+
+bool serves(qp_service qp, transport_service packet) {
+  switch (packet) {
+    case transport_service::Rc:
+      return qp == qp_service::Rc;
+    case transport_service::Uc:
+      return qp == qp_service::Uc;
+    case transport_service::Ud:
+      return qp == qp_service::Ud;
+    case transport_service::Cnp:
+      return true;
+    case transport_service::Rd:
+      return false;
+  }
+  return false;
+}
+
+bool same_partition(std::uint16_t a, std::uint16_t b) {
+  return (a & 0x7fff) == (b & 0x7fff);
+}
+
+}  // namespace
+
+counter counter_of(parse_error error) {
+  switch (error) {
+    case parse_error::eth_truncated:
+    case parse_error::eth_type:
+      return counter::RxDropEthertype;
+    case parse_error::ip_truncated:
+    case parse_error::ip_version:
+    case parse_error::ip_options:
+    case parse_error::ip_fragment:
+      return counter::RxDropIp;
+    case parse_error::ip_protocol:
+      return counter::RxDropProtocol;
+    case parse_error::udp_port:
+      return counter::RxDropUdpPort;
+    case parse_error::ip_length:
+    case parse_error::udp_length:
+    case parse_error::bth_truncated:
+    case parse_error::bth_length:
+      return counter::RxDropLength;
+    case parse_error::bth_version:
+      return counter::RxDropBthVersion;
+    case parse_error::bth_opcode:
+      return counter::RxDropOpcode;
+    case parse_error::icrc:
+      return counter::RxDropIcrc;
+    case parse_error::none:
+    case parse_error::count_:
+      break;
+  }
+  CARILLON_CHECK(false, "no counter for parse error {}", to_string(error));
+  return counter::RxDropIp;
+}
+
+rx_verdict verdict_of_psn(std::uint32_t psn, std::uint32_t expected) {
+  constexpr std::uint32_t Mask = 0xffffff;
+  constexpr std::uint32_t Half = 0x800000;
+  const std::uint32_t ahead = (psn - expected) & Mask;
+  if (ahead == 0) {
+    return rx_verdict::accept;
+  }
+  return ahead < Half ? rx_verdict::gap : rx_verdict::duplicate;
+}
+
+rx_verdict look_up(const opcode_info& opcode, std::uint32_t psn, bool exists,
+                   const qpc_common& common, const qpc_responder& responder) {
+  if (!exists || common.valid == 0) {
+    return rx_verdict::no_qp;
+  }
+  if (!serves(common.service, opcode.service)) {
+    return rx_verdict::bad_state;  // a packet of another service meets no such QP; the real one is
+                                   // not harmed
+  }
+  if (opcode.is_response) {
+    return sends(common.state) ? rx_verdict::response : rx_verdict::bad_state;
+  }
+  if (!receives(common.state) || responder.error != 0) {
+    return rx_verdict::bad_state;
+  }
+  return common.service == qp_service::Rc ? verdict_of_psn(psn, responder.next_rcv_psn)
+                                          : rx_verdict::accept;
+}
+
+rx_parser::rx_parser(const sc_core::sc_module_name& name, nic_shared& shared, const ports& io)
+    : stage(name, shared.context, "rx_parser"),
+      shared_(shared),
+      io_(io),
+      order_(context_.trace.intern("order")),
+      qp_busy_(context_.trace.intern("qp_busy")),
+      read_credit_(context_.trace.intern("credit:" + io.common_reads.name())),
+      request_credit_(context_.trace.intern("credit:" + io.requests.name())),
+      response_credit_(context_.trace.intern("credit:" + io.responses.name())) {
+  io_.frames.to(*this, site());
+  io_.commits.to(*this, site());
+  io_.common_lines.to(*this, site());
+  io_.responder_lines.to(*this, site());
+  io_.common_reads.from(*this, site());
+  io_.responder_reads.from(*this, site());
+  io_.requests.from(*this, site());
+  io_.responses.from(*this, site());
+  const auto full = [this](cycle_t) { return slots_.size() == Slots; };
+  watch(io_.frames,
+        {blocker::condition("qp_busy",
+                            [this, full](cycle_t t) { return full(t) && lookup_stalled(t); }),
+         blocker::condition(
+             "credit:" + io_.requests.name(),
+             [this, full](cycle_t t) { return full(t) && !io_.requests.has_credit(t); }),
+         blocker::condition(
+             "credit:" + io_.responses.name(),
+             [this, full](cycle_t t) { return full(t) && !io_.responses.has_credit(t); }),
+         blocker::condition("lookup", full)});
+  // Their slots are reserved: they never wait.
+  watch(io_.commits, {});
+  watch(io_.common_lines, {});
+  watch(io_.responder_lines, {});
+}
+
+void rx_parser::evaluate(cycle_t t) {
+  while (io_.commits.takeable(t)) {
+    release(io_.commits.take(t).qpn);
+  }
+  take_lines(t);
+  issue_lookup(t);
+  deliver(t);
+  take_frame(t);
+}
+
+bool rx_parser::busy(std::uint32_t qpn) const {
+  return std::find(busy_.begin(), busy_.end(), qpn) != busy_.end();
+}
+
+void rx_parser::release(std::uint32_t qpn) {
+  const auto found = std::find(busy_.begin(), busy_.end(), qpn);
+  CARILLON_CHECK(found != busy_.end(), "{}: a commit of QP {} without a request", path(), qpn);
+  *found = busy_.back();
+  busy_.pop_back();
+}
+
+bool rx_parser::lookup_stalled(cycle_t t) const {
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const packet_slot& slot = slots_[i];
+    if (!slot.issued) {
+      return slot.request && t >= slot.taken + LookupAt && busy(slot.parsed.base.dest_qpn);
+    }
+  }
+  return false;
+}
+
+void rx_parser::take_lines(cycle_t t) {
+  const auto take = [&](stream<context_line>& lines, bool packet_slot::*has,
+                        context_line packet_slot::*line) {
+    if (!lines.takeable(t)) {
+      return;
+    }
+    context_line in = lines.take(t);
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      packet_slot& slot = slots_[i];
+      if (!slot.parsed.good() && slot.parsed.error != parse_error::icrc) {
+        continue;
+      }
+      if (slot.issued && !(slot.*has)) {
+        CARILLON_CHECK(in.index == slot.parsed.base.dest_qpn, "{}: line {} came for QP {}", path(),
+                       in.index, slot.parsed.base.dest_qpn);
+        // Of the two answers the later one counts, the common line if they come together.
+        if (!(slot.has_common || slot.has_responder) || slot.looked_up < t) {
+          slot.lookup = held_history(in.trace, t, order_);
+        }
+        slot.looked_up = t;
+        slot.*has = true;
+        slot.*line = std::move(in);
+        return;
+      }
+    }
+    CARILLON_CHECK(false, "{}: line {} came unasked", path(), in.index);
+  };
+  take(io_.common_lines, &packet_slot::has_common, &packet_slot::common);
+  take(io_.responder_lines, &packet_slot::has_responder, &packet_slot::responder);
+}
+
+void rx_parser::issue_lookup(cycle_t t) {
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    packet_slot& slot = slots_[i];
+    if (slot.issued) {
+      continue;
+    }
+    if (t < slot.taken + LookupAt) {
+      wake(slot.taken + LookupAt);
+      return;
+    }
+    const std::uint32_t qpn = slot.parsed.base.dest_qpn;
+    if (slot.request && busy(qpn)) {
+      slot.lookup.waits_for(context_, site(), t, qp_busy_);
+      return;  // a commit wakes us
+    }
+    if (!io_.common_reads.has_credit(t) || !io_.responder_reads.has_credit(t)) {
+      slot.lookup.waits_for(context_, site(), t, read_credit_);
+      io_.common_reads.ask_credit(t);
+      io_.responder_reads.ask_credit(t);
+      return;
+    }
+    const trace_ref history = slot.lookup.wait_until(context_, site(), t);
+    slot.issued = true;
+    io_.common_reads.push(t, 1, {history, context_kind::qpc_common, qpn});
+    if (slot.request) {
+      busy_.push_back(qpn);
+      io_.responder_reads.push(t, 1, {history, context_kind::qpc_responder, qpn});
+    }
+    if (i + 1 < slots_.size()) {
+      wake(std::max(t + 1, slots_[i + 1].taken + LookupAt));
+    }
+    return;  // one lookup a cycle
+  }
+}
+
+void rx_parser::drop(cycle_t t, counter why) {
+  shared_.counters.add(why);
+  const packet_slot gone = slots_.pop();
+  last_left_ = t + 1;
+  // The next packet of its QP sees the QP free in the next cycle, as after a commit.
+  if (gone.request) {
+    release(gone.parsed.base.dest_qpn);
+  }
+  wake(t + 1);
+}
+
+rx_packet rx_parser::result_of(packet_slot& slot, rx_verdict verdict) {
+  const parsed_frame& parsed = slot.parsed;
+  rx_packet packet;
+  packet.verdict = verdict;
+  packet.function = qpc_common::unpack(slot.common.data.data()).function_id;
+  packet.qpn = parsed.base.dest_qpn;
+  packet.bth_opcode = static_cast<std::uint8_t>(parsed.base.opcode);
+  packet.solicited = parsed.base.se != 0;
+  packet.ack_request = parsed.base.ack_req != 0;
+  packet.psn = parsed.base.psn;
+  packet.remote_address = parsed.remote.va;
+  packet.rkey = parsed.remote.rkey;
+  packet.dma_length = parsed.remote.dma_length;
+  packet.imm = parsed.immediate;
+  packet.syndrome = static_cast<std::uint8_t>(static_cast<unsigned>(parsed.acknowledge.kind) << 5 |
+                                              parsed.acknowledge.value);
+  packet.msn = parsed.acknowledge.msn;
+  packet.payload = parsed.payload;
+  packet.payload_offset = slot.frame.offset + parsed.payload_offset;
+  packet.bytes = std::move(slot.frame.bytes);
+  packet.common = slot.common.data;
+  packet.responder = slot.responder.data;
+  return packet;
+}
+
+void rx_parser::deliver(cycle_t t) {
+  if (slots_.empty()) {
+    return;
+  }
+  packet_slot& slot = slots_.front();
+  if (!slot.parsed.good() && slot.parsed.error != parse_error::icrc) {
+    // Refused by a header state; nothing was looked up.
+    if (t < slot.taken + LookupAt) {
+      wake(slot.taken + LookupAt);
+      return;
+    }
+    drop(t, counter_of(slot.parsed.error));
+    return;
+  }
+  if (!slot.has_common || (slot.request && !slot.has_responder)) {
+    return;  // a line wakes us
+  }
+  if (t < slot.checked) {
+    wake(slot.checked);
+    return;
+  }
+  if (slot.parsed.error == parse_error::icrc) {
+    drop(t, counter::RxDropIcrc);
+    return;
+  }
+  const qpc_common common = qpc_common::unpack(slot.common.data.data());
+  const rx_verdict verdict = look_up(*slot.parsed.opcode, slot.parsed.base.psn, slot.common.valid,
+                                     common, qpc_responder::unpack(slot.responder.data.data()));
+  const bool known = verdict != rx_verdict::no_qp && verdict != rx_verdict::bad_state;
+  if (known && !same_partition(slot.parsed.base.pkey, common.pkey)) {
+    drop(t, counter::RxDropPkey);
+    return;
+  }
+  if (slot.parsed.opcode->verb == bth_verb::Congestion) {
+    drop(t, counter::RxCnps);  // where the rate control will take it over
+    return;
+  }
+
+  stream<rx_packet>& out = slot.request ? io_.requests : io_.responses;
+  const bool lookup_last = slot.looked_up > slot.checked;
+  held_history& path_taken = lookup_last ? slot.lookup : slot.own;
+  const cycle_t ready = std::max(slot.looked_up, slot.checked);
+  if (!lookup_last) {
+    slot.own.served_until(context_, site(), slot.checked);
+  }
+  if (last_left_ > ready && last_left_ <= t) {
+    path_taken.wait_until(context_, site(), last_left_);
+  }
+  if (!out.has_credit(t)) {
+    path_taken.waits_for(context_, site(), t, slot.request ? request_credit_ : response_credit_);
+    out.ask_credit(t);
+    return;
+  }
+  if (verdict == rx_verdict::no_qp) {
+    shared_.counters.add(counter::RxDropNoQp);
+  } else if (verdict == rx_verdict::bad_state) {
+    shared_.counters.add(counter::RxDropBadState);
+  }
+  if (slot.parsed.ecn == ecn_code::Ce) {
+    shared_.counters.add(counter::RxEcnMarked);
+  }
+  rx_packet packet = result_of(slot, verdict);
+  packet.trace = path_taken.wait_until(context_, site(), t);
+  out.push(t, VerdictHop, std::move(packet));
+  slots_.pop();
+  last_left_ = t + 1;
+  if (!slots_.empty()) {
+    wake(t + 1);
+  }
+}
+
+void rx_parser::take_frame(cycle_t t) {
+  if (!io_.frames.takeable(t) || slots_.size() == Slots) {
+    return;  // a packet that leaves wakes us
+  }
+  const unsigned beats = io_.frames.front_beats();
+  packet_slot slot;
+  slot.frame = io_.frames.take(t);
+  slot.parsed = parse_frame(slot.frame.bytes.data() + slot.frame.offset, slot.frame.length,
+                            slot.frame.icrc_known ? icrc_check::trust : icrc_check::verify);
+  slot.taken = t;
+  slot.checked = t + beats - 1 + stage_spec::rx_parser::Icrc - VerdictHop;
+  slot.own = held_history(slot.frame.trace, t, order_);
+  slot.lookup = slot.own;
+  slot.lookup.served_until(context_, site(), t + LookupAt);
+  const bool readable = slot.parsed.good() || slot.parsed.error == parse_error::icrc;
+  slot.request = readable && !slot.parsed.opcode->is_response;
+  slot.issued = !readable;  // nothing to look up
+  slots_.push(std::move(slot));
+  wake(t + LookupAt);
+}
+
+}  // namespace carillon

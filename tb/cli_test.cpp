@@ -1,0 +1,153 @@
+// The command line as a user meets it: help, exit codes, messages, and outputs that cannot be written.
+
+#include "cli/commands.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/subprocess.h"
+#include "cli/text.h"
+#include "common/error.h"
+
+#include "gen/counters.h"
+#include "gen/params.h"
+#include "gen/registers.h"
+#include "gen/stages.h"
+
+namespace carillon {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+
+struct outcome {
+  int code = 0;
+  std::string out;
+  std::string error;
+};
+
+outcome carillon_with(const std::vector<std::string>& arguments) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  outcome result;
+  result.code = run_guarded(arguments);
+  result.out = testing::internal::GetCapturedStdout();
+  result.error = testing::internal::GetCapturedStderr();
+  return result;
+}
+
+void expect_user_error(const std::vector<std::string>& arguments, const std::string& part) {
+  const outcome result = carillon_with(arguments);
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.error, HasSubstr(part));
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(std::count(result.error.begin(), result.error.end(), '\n'), 1) << result.error;
+}
+
+TEST(cli, help_is_golden) {
+  std::string text;
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"--help"}, {"run", "--help"}, {"lockstep", "--help"}}) {
+    const outcome result = carillon_with(arguments);
+    EXPECT_EQ(result.code, 0);
+    text += "$ carillon " + arguments.front() + (arguments.size() > 1 ? " " + arguments[1] : "") + "\n" +
+            result.out + "\n";
+  }
+  const fs::path golden = "tb/golden/help.txt";
+  if (std::getenv("CARILLON_UPDATE_GOLDEN") != nullptr) {
+    std::ofstream(golden) << text;
+  }
+  std::ifstream in(golden);
+  std::ostringstream expected;
+  expected << in.rdbuf();
+  EXPECT_EQ(text, expected.str()) << "CARILLON_UPDATE_GOLDEN=1 rewrites " << golden;
+}
+
+TEST(cli, mistakes_exit_2_with_one_message) {
+  expect_user_error({}, "subcommand is required");
+  expect_user_error({"rnu"}, "`run`");
+  expect_user_error({"run"}, "SCENARIO");
+  expect_user_error({"run", "absent.toml"}, "absent.toml");
+  expect_user_error({"run", "scenarios"}, "is a folder");
+  expect_user_error({"run", "scenarios/ping_pong.toml", "--sede", "3"}, "`--seed`");
+  expect_user_error({"run", "scenarios/ping_pong.toml", "--seed", "x"}, "--seed");
+  expect_user_error({"run", "scenarios/ping_pong.toml", "--trace=sqlit"}, "`sqlite`");
+  expect_user_error({"run", "scenarios/ping_pong.toml", "--rtl-clock", "never"}, "busy");
+  expect_user_error({"run", "scenarios/ping_pong.toml", "--set", "cpu.nois=true"}, "`cpu.noise`");
+  expect_user_error({"run", "scenarios/ping_pong.toml", "--trace-from", "5", "--trace-to", "4"},
+                    "--trace-from");
+}
+
+TEST(cli, an_output_folder_that_cannot_be_is_named) {
+  expect_user_error({"run", "scenarios/ping_pong.toml", "--out", "/dev/null/x"}, "/dev/null/x");
+}
+
+TEST(cli, lists_hold_everything_in_the_specification) {
+  const auto count = [](const char* what) {
+    const outcome result = carillon_with({what, "--json"});
+    EXPECT_EQ(result.code, 0);
+    return nlohmann::json::parse(result.out).size();
+  };
+  EXPECT_EQ(count("stages"), StageTable.size());
+  EXPECT_EQ(count("params"), ParamTable.size());
+  EXPECT_EQ(count("registers"), RegisterTable.size());
+  EXPECT_EQ(count("counters"), CounterTable.size());
+  EXPECT_THAT(carillon_with({"stages"}).out, HasSubstr("stages 1 to 8: 470 cycles"));
+  EXPECT_THAT(carillon_with({"params"}).out, HasSubstr("pcie.generation"));
+  EXPECT_THAT(carillon_with({"registers"}).out, HasSubstr("0x"));
+  EXPECT_THAT(carillon_with({"counters"}).out, HasSubstr("rx_out_of_buffer"));
+  EXPECT_THAT(carillon_with({"version"}).out, HasSubstr("carillon "));
+}
+
+TEST(cli, what_is_printed_to_a_full_disk_is_an_error) {
+  // In a child, whose standard output can be spoilt.
+  const std::string code = run_in_child([] {
+    if (std::freopen("/dev/full", "w", stdout) == nullptr) {
+      return std::string("no /dev/full");
+    }
+    return std::to_string(run_guarded({"params"}));
+  });
+  EXPECT_EQ(code, "2");
+}
+
+TEST(subprocess, hands_results_and_failures_back) {
+  EXPECT_EQ(run_in_child([] { return std::string(1000000, 'x'); }), std::string(1000000, 'x'));
+  EXPECT_EQ(run_in_child([] { return std::string(); }), "");
+  EXPECT_THROW(run_in_child([]() -> std::string { throw output_error("disk"); }), output_error);
+  EXPECT_THROW(run_in_child([]() -> std::string { throw model_error("bug"); }), model_error);
+  EXPECT_THROW(run_in_child([]() -> std::string { std::_Exit(5); }), model_error);
+  try {
+    run_in_child([]() -> std::string { throw config_error("wrong key"); });
+    FAIL();
+  } catch (const output_error&) {
+    FAIL();
+  } catch (const config_error& error) {
+    EXPECT_STREQ(error.what(), "wrong key");
+  }
+}
+
+TEST(text, nearest_names) {
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3U);
+  EXPECT_EQ(edit_distance("seed", "sede"), 1U);  // neighbours swapped
+  EXPECT_EQ(closest("mps", {"pcie.mps", "pcie.mrrs"}), "pcie.mps");
+  EXPECT_EQ(closest("zebra", {"pcie.mps", "wire.mtu"}), "");
+  EXPECT_EQ(any_of({"a", "b", "c"}), "a, b or c");
+  EXPECT_EQ(grouped(1234567), "1,234,567");
+  EXPECT_EQ(grouped(999), "999");
+  EXPECT_EQ(trimmed(470.0), "470");
+  EXPECT_EQ(trimmed(0.1239), "0.124");
+}
+
+}  // namespace
+}  // namespace carillon

@@ -1,0 +1,349 @@
+// rx_parser: one verdict a packet, nothing before the ICRC is known, one request of a QP at a time.
+#include "rx_parser.h"
+
+#include <gtest/gtest.h>
+
+#include "common/roce_packet.h"
+#include "common/stage_bench.h"
+
+namespace carillon {
+namespace {
+
+using bench::context_lines;
+using bench::sink;
+using bench::source;
+using bench::stage_bench;
+using bench::waited_for;
+
+constexpr std::uint32_t Qpn = 0x31;
+constexpr std::uint32_t OtherQpn = 0x32;
+
+/// Takes requests as a responder that decides in the cycle of the take: advances ePSN and commits.
+class deciding_responder : public stage {
+ public:
+  deciding_responder(stage_bench& bench, stream<rx_packet>& in, stream<qp_commit>& commits,
+                     stream<context_write>& lines, cycle_t period)
+      : stage("responder", bench.context, "responder"),
+        in_(in),
+        commits_(commits),
+        lines_(lines),
+        period_(period) {
+    in_.to(*this, site());
+    commits_.from(*this, site());
+    lines_.from(*this, site());
+    watch(in_, {blocker::condition("bench", [](cycle_t) { return true; })});
+  }
+
+  std::vector<sink<rx_packet>::taken> items;
+
+ private:
+  void evaluate(cycle_t t) override {
+    if (!in_.takeable(t)) {
+      return;
+    }
+    if (t % period_ != 0) {
+      wake(t + 1);
+      return;
+    }
+    const cycle_t visible = in_.front_visible();
+    rx_packet packet = in_.take(t);
+    if (packet.verdict == rx_verdict::accept) {
+      qpc_responder line = qpc_responder::unpack(packet.responder.data());
+      line.next_rcv_psn = (line.next_rcv_psn + 1) & 0xffffff;
+      context_write write;
+      write.kind = context_kind::qpc_responder;
+      write.index = packet.qpn;
+      line.pack(write.data.data());
+      lines_.push(t, 1, write);
+    }
+    commits_.push(t, 1, {{}, packet.qpn});
+    items.push_back({t, visible, std::move(packet)});
+  }
+
+  stream<rx_packet>& in_;
+  stream<qp_commit>& commits_;
+  stream<context_write>& lines_;
+  cycle_t period_;
+};
+
+class rx_parser_bench : public testing::TestWithParam<int> {
+ protected:
+  rx_parser_bench()
+      : bench(static_cast<std::uint64_t>(GetParam())),
+        ports{bench.port<frame_item>("frames", 132, stage_spec::rx_parser::MaxBeats),
+              bench.port<qp_commit>("commits"),
+              bench.port<context_read>("common_reads"),
+              bench.port<context_line>("common_lines"),
+              bench.port<context_read>("responder_reads"),
+              bench.port<context_line>("responder_lines"),
+              bench.port<rx_packet>("requests", 4),
+              bench.port<rx_packet>("responses", 4)},
+        lines(bench.port<context_write>("lines")),
+        dut("rx_parser", bench.nic, ports),
+        frames("rx_mac", bench, ports.frames),
+        ram("qpc_ram", bench) {
+    ram.serve(ports.common_reads, ports.common_lines);
+    ram.serve(ports.responder_reads, ports.responder_lines);
+    ram.accept(lines);
+    for (const std::uint32_t qpn : {Qpn, OtherQpn}) {
+      ram.set(context_kind::qpc_common, qpn, common());
+      qpc_responder line;
+      line.next_rcv_psn = 100;
+      ram.set(context_kind::qpc_responder, qpn, line);
+    }
+  }
+
+  static qpc_common common() {
+    qpc_common line;
+    line.valid = 1;
+    line.state = qp_state::Rts;
+    line.service = qp_service::Rc;
+    line.mtu = mtu_code::Mtu4096;
+    line.pkey = 0xffff;
+    line.function_id = 3;
+    return line;
+  }
+
+  packet_description request(std::uint32_t psn, std::uint32_t payload, std::uint32_t qpn = Qpn) {
+    packet_description packet;
+    packet.opcode = bth_opcode::RcWriteOnly;
+    packet.dest_qpn = qpn;
+    packet.psn = psn;
+    packet.ack_request = 1;
+    packet.remote.va = 0x123456789abc;
+    packet.remote.rkey = 0x4400;
+    packet.remote.dma_length = payload;
+    packet.payload = payload;
+    return packet;
+  }
+
+  packet_description ack(std::uint32_t psn) {
+    packet_description packet;
+    packet.opcode = bth_opcode::RcAcknowledge;
+    packet.dest_qpn = Qpn;
+    packet.psn = psn;
+    packet.acknowledge.kind = aeth_kind::Ack;
+    packet.acknowledge.value = 31;
+    packet.acknowledge.msn = 7;
+    return packet;
+  }
+
+  frame_item frame_of(const packet_description& packet) {
+    frame_item frame;
+    frame.bytes = bench.nic.buffers.take();
+    const header_place place = build_headers(packet, frame.bytes.data(), PayloadOffset);
+    for (std::uint32_t i = 0; i < packet.payload; ++i) {
+      frame.bytes.data()[PayloadOffset + i] = static_cast<std::uint8_t>(i);
+    }
+    const finished_frame done = finish_frame(frame.bytes.data(), place, packet.payload);
+    frame.offset = done.offset;
+    frame.length = done.length;
+    return frame;
+  }
+
+  void send(cycle_t cycle, frame_item frame) {
+    const unsigned beats = beats_of(frame.length);
+    frames.at(cycle, std::move(frame), beats);
+  }
+
+  void send(cycle_t cycle, const packet_description& packet) { send(cycle, frame_of(packet)); }
+
+  stage_bench bench;
+  rx_parser::ports ports;
+  stream<context_write>& lines;
+  rx_parser dut;
+  source<frame_item> frames;
+  context_lines ram;
+};
+
+TEST_P(rx_parser_bench, a_short_packet_is_visible_nine_cycles_after_its_first_beat) {
+  deciding_responder responder(bench, ports.requests, ports.commits, lines, 1);
+  sink<rx_packet> requester("requester", bench, ports.responses);
+  // 14+20+8+12+16+64+4 = 138 bytes, 3 beats; pushed in 10, taken in 11: the lookup decides, not the
+  // ICRC (11 + 3 + 3).
+  send(10, request(100, 64));
+  bench.run(100);
+  ASSERT_EQ(responder.items.size(), 1U);
+  EXPECT_EQ(responder.items[0].visible, 20U);
+  const rx_packet& packet = responder.items[0].item;
+  EXPECT_EQ(packet.verdict, rx_verdict::accept);
+  EXPECT_EQ(packet.qpn, Qpn);
+  EXPECT_EQ(packet.function, 3);
+  EXPECT_EQ(packet.bth_opcode, 0x0a);
+  EXPECT_EQ(packet.psn, 100U);
+  EXPECT_TRUE(packet.ack_request);
+  EXPECT_EQ(packet.remote_address, 0x123456789abcU);
+  EXPECT_EQ(packet.rkey, 0x4400U);
+  EXPECT_EQ(packet.dma_length, 64U);
+  EXPECT_EQ(packet.payload, 64U);
+  EXPECT_EQ(packet.bytes.data()[packet.payload_offset + 5], 5);
+  EXPECT_EQ(qpc_responder::unpack(packet.responder.data()).next_rcv_psn, 100U);
+  bench.context.check_drained();
+}
+
+TEST_P(rx_parser_bench, a_long_packet_is_visible_four_cycles_after_its_last_beat) {
+  deciding_responder responder(bench, ports.requests, ports.commits, lines, 1);
+  sink<rx_packet> requester("requester", bench, ports.responses);
+  // 4096 bytes: 4170 on the wire, 66 beats, taken in 11..76.
+  send(10, request(100, 4096));
+  bench.run(200);
+  ASSERT_EQ(responder.items.size(), 1U);
+  EXPECT_EQ(responder.items[0].visible, 80U);
+  bench.context.check_drained();
+}
+
+TEST_P(rx_parser_bench, full_packets_of_one_qp_follow_at_line_rate) {
+  deciding_responder responder(bench, ports.requests, ports.commits, lines, 1);
+  sink<rx_packet> requester("requester", bench, ports.responses);
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    send(10, request(100 + i, 4096));
+  }
+  bench.run(1000);
+  ASSERT_EQ(responder.items.size(), 8U);
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(responder.items[i].item.verdict, rx_verdict::accept) << i;
+    EXPECT_EQ(responder.items[i].item.psn, 100 + i);
+    // 66 beats apart; the lookup waits a cycle for the commit, in the shadow of the beats.
+    EXPECT_EQ(responder.items[i].visible, 80U + 66 * i);
+  }
+  bench.context.check_drained();
+}
+
+TEST_P(rx_parser_bench, a_second_short_request_of_a_qp_waits_for_the_commit_of_the_first) {
+  deciding_responder responder(bench, ports.requests, ports.commits, lines, 1);
+  sink<rx_packet> requester("requester", bench, ports.responses);
+  send(10, request(100, 0));  // 74 bytes, 2 beats: taken in 11, looked up from 14, visible in 20
+  send(10,
+       request(
+           101,
+           0));  // taken in 13; the commit is visible in 21: 4 + 1 cycles from there, visible in 27
+  send(10, request(100, 0, OtherQpn));  // another QP, in order behind it
+  bench.run(100);
+  ASSERT_EQ(responder.items.size(), 3U);
+  EXPECT_EQ(responder.items[0].visible, 20U);
+  EXPECT_EQ(responder.items[1].visible, 27U);
+  EXPECT_EQ(responder.items[2].visible, 28U);
+  EXPECT_EQ(waited_for(bench.context.trace, responder.items[1].item.trace, "qp_busy"), 5000U);
+  EXPECT_EQ(responder.items[1].item.verdict, rx_verdict::accept);
+  bench.context.check_drained();
+}
+
+TEST_P(rx_parser_bench, verdicts_go_where_they_belong) {
+  deciding_responder responder(bench, ports.requests, ports.commits, lines, 1);
+  sink<rx_packet> requester("requester", bench, ports.responses);
+  qpc_common init = common();
+  init.state = qp_state::Init;
+  ram.set(context_kind::qpc_common, 0x50, init);
+  ram.set(context_kind::qpc_responder, 0x50, qpc_responder{});
+  send(10, request(102, 8));
+  send(20, request(99, 8));
+  send(30, request(0, 8, 0x999));
+  send(40, request(0, 8, 0x50));
+  send(50, ack(5));
+  bench.run(200);
+  ASSERT_EQ(responder.items.size(), 4U);
+  EXPECT_EQ(responder.items[0].item.verdict, rx_verdict::gap);
+  EXPECT_EQ(responder.items[1].item.verdict, rx_verdict::duplicate);
+  EXPECT_EQ(responder.items[2].item.verdict, rx_verdict::no_qp);
+  EXPECT_EQ(responder.items[3].item.verdict, rx_verdict::bad_state);
+  ASSERT_EQ(requester.items.size(), 1U);
+  EXPECT_EQ(requester.items[0].item.verdict, rx_verdict::response);
+  EXPECT_EQ(requester.items[0].item.syndrome, 31);
+  EXPECT_EQ(requester.items[0].item.msn, 7U);
+  EXPECT_EQ(requester.items[0].item.psn, 5U);
+  EXPECT_EQ(bench.count(counter::RxDropNoQp), 1U);
+  EXPECT_EQ(bench.count(counter::RxDropBadState), 1U);
+  bench.context.check_drained();
+}
+
+TEST_P(rx_parser_bench, what_is_not_for_us_is_dropped_by_name_and_frees_the_qp) {
+  deciding_responder responder(bench, ports.requests, ports.commits, lines, 1);
+  sink<rx_packet> requester("requester", bench, ports.responses);
+  frame_item bad_icrc = frame_of(request(100, 64));
+  bad_icrc.bytes.data()[bad_icrc.offset + 90] ^= 0x40;
+  frame_item not_ip = frame_of(request(100, 64));
+  not_ip.bytes.data()[not_ip.offset + 12] = 0x88;
+  frame_item not_udp = frame_of(request(100, 64));
+  not_udp.bytes.data()[not_udp.offset + 14 + 9] = 6;
+  frame_item other_port = frame_of(request(100, 64));
+  other_port.bytes.data()[other_port.offset + 14 + 20 + 3] = 80;
+  packet_description other_partition = request(100, 64);
+  other_partition.pkey = 0x1234;
+  send(10, std::move(bad_icrc));
+  send(10, std::move(not_ip));
+  send(10, std::move(not_udp));
+  send(10, std::move(other_port));
+  send(10, other_partition);
+  send(10, request(100, 64));
+  bench.run(200);
+  ASSERT_EQ(responder.items.size(), 1U);
+  EXPECT_EQ(responder.items[0].item.verdict, rx_verdict::accept);
+  EXPECT_EQ(bench.count(counter::RxDropIcrc), 1U);
+  EXPECT_EQ(bench.count(counter::RxDropEthertype), 1U);
+  EXPECT_EQ(bench.count(counter::RxDropProtocol), 1U);
+  EXPECT_EQ(bench.count(counter::RxDropUdpPort), 1U);
+  EXPECT_EQ(bench.count(counter::RxDropPkey), 1U);
+  bench.context.check_drained();
+}
+
+TEST_P(rx_parser_bench, back_pressure_reaches_the_frames_and_every_wait_has_a_name) {
+  deciding_responder responder(bench, ports.requests, ports.commits, lines, 37);
+  sink<rx_packet> requester("requester", bench, ports.responses, 11);
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    send(10, request(100 + i, i * 13));
+    send(10, request(100 + i, 700, OtherQpn));
+    send(10, ack(i));
+  }
+  bench.run(5000);
+  ASSERT_EQ(responder.items.size(), 40U);
+  for (const auto& each : responder.items) {
+    EXPECT_EQ(each.item.verdict, rx_verdict::accept);
+  }
+  EXPECT_EQ(requester.items.size(), 20U);
+  bench.context.check_drained();
+}
+
+TEST(rx_parser_core, psn_space_is_modular) {
+  EXPECT_EQ(verdict_of_psn(5, 5), rx_verdict::accept);
+  EXPECT_EQ(verdict_of_psn(0, 0xffffff), rx_verdict::gap);
+  EXPECT_EQ(verdict_of_psn(0xffffff, 0), rx_verdict::duplicate);
+  EXPECT_EQ(verdict_of_psn(0x7fffff, 0), rx_verdict::gap);
+  EXPECT_EQ(verdict_of_psn(0x800000, 0), rx_verdict::duplicate);
+}
+
+TEST(rx_parser_core, every_refusal_of_the_header_fsm_has_a_counter) {
+  for (std::size_t i = 1; i < ParseErrorCount; ++i) {
+    EXPECT_NO_THROW(counter_of(static_cast<parse_error>(i))) << i;
+  }
+}
+
+TEST(rx_parser_core, states_that_receive) {
+  const opcode_info& write = *find_opcode(bth_opcode::RcWriteOnly);
+  const opcode_info& ack = *find_opcode(bth_opcode::RcAcknowledge);
+  const opcode_info& datagram = *find_opcode(bth_opcode::UdSendOnly);
+  qpc_common common;
+  qpc_responder line;
+  EXPECT_EQ(look_up(write, 0, false, common, line), rx_verdict::no_qp);
+  EXPECT_EQ(look_up(write, 0, true, common, line), rx_verdict::no_qp);
+  common.valid = 1;
+  const auto verdict = [&](const opcode_info& opcode, qp_state state) {
+    common.state = state;
+    return look_up(opcode, 0, true, common, line);
+  };
+  EXPECT_EQ(verdict(write, qp_state::Reset), rx_verdict::bad_state);
+  EXPECT_EQ(verdict(write, qp_state::Init), rx_verdict::bad_state);
+  EXPECT_EQ(verdict(write, qp_state::Rtr), rx_verdict::accept);
+  EXPECT_EQ(verdict(write, qp_state::Rts), rx_verdict::accept);
+  EXPECT_EQ(verdict(write, qp_state::Sqd), rx_verdict::accept);
+  EXPECT_EQ(verdict(write, qp_state::Err), rx_verdict::bad_state);
+  EXPECT_EQ(verdict(ack, qp_state::Rtr), rx_verdict::bad_state);
+  EXPECT_EQ(verdict(ack, qp_state::Rts), rx_verdict::response);
+  EXPECT_EQ(verdict(datagram, qp_state::Rts), rx_verdict::bad_state);
+  line.error = 1;
+  EXPECT_EQ(verdict(write, qp_state::Rts), rx_verdict::bad_state);
+}
+
+INSTANTIATE_TEST_SUITE_P(shuffle, rx_parser_bench, testing::Values(0, 77));
+
+}  // namespace
+}  // namespace carillon
