@@ -1,0 +1,371 @@
+#include "host/cpu.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "common/error.h"
+
+namespace carillon {
+
+namespace {
+
+/// Uniform between 0 and twice the mean.
+ps_t draw_around(random_stream& random, std::int64_t mean) {
+  return random.between(0, 2 * static_cast<std::uint64_t>(mean));
+}
+
+}  // namespace
+
+polled_memory::polled_memory(host_memory& memory, std::uint64_t address, std::uint64_t length)
+    : memory_(memory), address_(address), length_(length) {
+  memory_.watch(address_, length_, *this);
+}
+
+polled_memory::~polled_memory() {
+  memory_.unwatch(address_, length_, *this);
+}
+
+void polled_memory::on_memory_write(std::uint64_t address, std::uint64_t length) {
+  written(address, length);
+  if (sleeper_ != nullptr) {
+    sleeper_->poll_next(now_ps());
+  }
+}
+
+polled_byte::polled_byte(host_memory& memory, tracer& trace, std::uint64_t address)
+    : polled_memory(memory, address, 1), trace_(trace) {}
+
+polled_byte::~polled_byte() {
+  trace_.release(writer_);
+}
+
+bool polled_byte::ready() const {
+  std::uint8_t value = 0;
+  memory_.read(address_, &value, 1);
+  return value == expected_;
+}
+
+void polled_byte::written(std::uint64_t /*address*/, std::uint64_t /*length*/) {
+  trace_.release(writer_);
+  writer_ = memory_.writer;
+  trace_.hold(writer_);
+}
+
+cpu::cpu(const sc_core::sc_module_name& name, sim_context& context, host_memory& memory,
+         root_complex& bus)
+    : sc_core::sc_module(name),
+      timed(context.line),
+      context_(context),
+      memory_(memory),
+      bus_(bus),
+      site_(context.trace.site(this->name(), "cpu")),
+      pcie_row_(context.trace.intern("pcie")),
+      poll_reason_(context.trace.intern("poll")),
+      busy_reason_(context.trace.intern("cpu_busy")),
+      noise_reason_(context.trace.intern("os_noise")),
+      order_reason_(context.trace.intern("store_order")),
+      combining_reason_(context.trace.intern("write_combining")),
+      drain_reason_(context.trace.intern("drain")),
+      drain_random_(context.seed, std::string(this->name()) + "/drain"),
+      noise_random_(context.seed, std::string(this->name()) + "/noise") {
+  if (context_.params.cpu.noise) {
+    interruption_end_ = 0;
+    draw_interruption();
+  }
+}
+
+void cpu::run(task<> program, std::function<void()> done) {
+  CARILLON_CHECK(!busy(), "{}: a second program", this->name());
+  program_ = std::move(program);
+  done_ = std::move(done);
+  time_ = std::max(time_, now_ps());
+  sleep_until(time_, program_.handle());
+}
+
+void cpu::resume() {
+  std::exchange(waiting_, nullptr).resume();
+  if (program_ && program_.done()) {
+    const task<> finished = std::exchange(program_, {});
+    finished.rethrow();
+    if (done_) {
+      std::exchange(done_, {})();
+    }
+  }
+}
+
+void cpu::sleep_until(ps_t when, std::coroutine_handle<> waiting) {
+  waiting_ = waiting;
+  at(when, event::resume);
+}
+
+void cpu::on_time(ps_t now, std::uint64_t what) {
+  switch (static_cast<event>(what)) {
+    case event::resume:
+      time_ = std::max(time_, now);
+      resume();
+      return;
+    case event::poll:
+      poll_scheduled_ = false;
+      if (polling_ != nullptr && polling_->ready()) {
+        std::exchange(polling_, nullptr)->sleeper_ = nullptr;
+        time_ = now;
+        resume();
+      }
+      return;
+    case event::depart: {
+      const departure item = departures_.pop();
+      if (item.length == 0) {
+        bus_.mmio_read(item.trace, pcie_row_, item.address, load_length_, *this);
+      } else {
+        bus_.mmio_write(item.trace, pcie_row_, item.address, item.bytes.data(), item.length);
+      }
+      return;
+    }
+  }
+}
+
+// Work
+
+void cpu::draw_interruption() {
+  interruption_begin_ =
+      interruption_end_ + draw_around(noise_random_, context_.params.cpu.noise_interval_ps);
+  interruption_end_ =
+      interruption_begin_ + draw_around(noise_random_, context_.params.cpu.noise_duration_ps);
+}
+
+trace_ref cpu::spend(ps_t cost, trace_ref history) {
+  if (context_.params.cpu.noise) {
+    for (;;) {
+      while (interruption_end_ <= time_) {
+        draw_interruption();
+      }
+      if (interruption_begin_ > time_ && interruption_begin_ >= time_ + cost) {
+        break;
+      }
+      const ps_t worked = interruption_begin_ > time_ ? interruption_begin_ - time_ : 0;
+      history = context_.trace.service(history, site_, time_, time_ + worked);
+      time_ += worked;
+      cost -= worked;
+      history = context_.trace.wait(history, site_, noise_reason_, time_, interruption_end_);
+      time_ = interruption_end_;
+    }
+  }
+  history = context_.trace.service(history, site_, time_, time_ + cost);
+  time_ += cost;
+  return history;
+}
+
+// Stores and loads
+
+void cpu::depart_at(ps_t when, departure item) {
+  // Stores leave in the order in which the core gave them away.
+  const ps_t leaves = std::max(when, last_departure_);
+  item.trace = context_.trace.wait(item.trace, site_, order_reason_, when, leaves);
+  last_departure_ = leaves;
+  departures_.push(item);
+  at(leaves, event::depart);
+}
+
+trace_ref cpu::store_uncached(std::uint64_t address, std::span<const std::uint8_t> bytes,
+                              trace_ref history) {
+  CARILLON_CHECK(bytes.size() <= 8, "{}: an uncached store of {} bytes", this->name(),
+                 bytes.size());
+  drain_all();
+  history = spend(context_.params.cpu.mmio_store_ps, history);
+  departure item;
+  item.address = address;
+  item.length = static_cast<std::uint32_t>(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), item.bytes.begin());
+  item.trace = history;
+  depart_at(time_, item);
+  return history;
+}
+
+trace_ref cpu::store_combined(std::uint64_t address, std::span<const std::uint8_t> bytes,
+                              trace_ref history) {
+  const auto line_cost = static_cast<std::uint64_t>(context_.params.cpu.wc_store_ps);
+  for (std::size_t done = 0; done < bytes.size();) {
+    const std::uint64_t at = address + done;
+    const std::uint64_t line = at & ~std::uint64_t{LineBytes - 1};
+    const auto offset = static_cast<std::uint32_t>(at - line);
+    const auto piece = std::min<std::size_t>(LineBytes - offset, bytes.size() - done);
+    history = spend((line_cost * piece + LineBytes - 1) / LineBytes, history);
+    auto found = std::find_if(lines_.begin(), lines_.end(),
+                              [&](const line_buffer& each) { return each.line == line; });
+    if (found == lines_.end()) {
+      if (lines_.size() == static_cast<std::size_t>(context_.params.cpu.wc_buffers)) {
+        drain_line(0);
+      }
+      lines_.emplace_back().line = line;
+      found = lines_.end() - 1;
+    }
+    std::memcpy(found->bytes.data() + offset, bytes.data() + done, piece);
+    const std::uint64_t ones =
+        piece == LineBytes ? ~std::uint64_t{0} : (std::uint64_t{1} << piece) - 1;
+    found->mask |= ones << offset;
+    found->trace = history;
+    if (found->mask == ~std::uint64_t{0}) {
+      drain_line(static_cast<std::size_t>(found - lines_.begin()));
+    }
+    done += piece;
+  }
+  return history;
+}
+
+/// Sends a line now: one TLP for each run of written bytes.
+void cpu::drain_line(std::size_t index) {
+  const line_buffer line = lines_[index];
+  lines_.erase(lines_.begin() + static_cast<std::ptrdiff_t>(index));
+  trace_ref history = line.trace;
+  if (context_.trace.live(history)) {
+    history = context_.trace.wait(history, site_, combining_reason_, context_.trace.end_of(history),
+                                  time_);
+  }
+  const ps_t leaves = time_ + static_cast<ps_t>(context_.params.cpu.wc_flush_ps);
+  history = context_.trace.service(history, site_, time_, leaves);
+  for (std::uint64_t mask = line.mask; mask != 0;) {
+    const auto first = static_cast<unsigned>(std::countr_zero(mask));
+    const auto length = static_cast<unsigned>(std::countr_one(mask >> first));
+    departure item;
+    item.address = line.line + first;
+    item.length = length;
+    std::memcpy(item.bytes.data(), line.bytes.data() + first, length);
+    item.trace = history;
+    depart_at(leaves, item);
+    mask = first + length >= LineBytes ? 0 : mask & (~std::uint64_t{0} << (first + length));
+  }
+}
+
+void cpu::drain_all() {
+  while (!lines_.empty()) {
+    switch (drain_order_) {
+      case drain_order::oldest_first:
+        drain_line(0);
+        break;
+      case drain_order::newest_first:
+        drain_line(lines_.size() - 1);
+        break;
+      case drain_order::random:
+        drain_line(drain_random_.below(lines_.size()));
+        break;
+    }
+  }
+}
+
+trace_ref cpu::fence(trace_ref history) {
+  drain_all();
+  history = spend(context_.params.cpu.fence_ps, history);
+  if (last_departure_ > time_) {
+    history = context_.trace.wait(history, site_, drain_reason_, time_, last_departure_);
+    time_ = last_departure_;
+  }
+  return history;
+}
+
+void cpu::start_load(std::uint64_t address, std::uint32_t length, std::coroutine_handle<> waiting) {
+  drain_all();
+  spend(context_.params.cpu.mmio_store_ps);
+  load_length_ = length;
+  waiting_ = waiting;
+  departure item;
+  item.address = address;
+  depart_at(time_, item);
+}
+
+void cpu::on_mmio_data(ps_t when, std::uint16_t /*tag*/, const std::vector<std::uint8_t>& data,
+                       completion_status /*status*/, trace_ref /*trace*/) {
+  loaded_ = 0;
+  for (const std::uint8_t byte : data) {
+    loaded_ = loaded_ << 8 | byte;
+  }
+  time_ = when;
+  resume();
+}
+
+// Polling
+
+cpu::poll_awaiter cpu::poll(polled_memory& what) {
+  poll_start_ = time_;
+  return {*this, what};
+}
+
+void cpu::start_poll(polled_memory& what, std::coroutine_handle<> waiting) {
+  CARILLON_CHECK(what.sleeper_ == nullptr, "{}: two cores poll the same memory", this->name());
+  waiting_ = waiting;
+  polling_ = &what;
+  what.sleeper_ = this;
+  // The first poll happens whether or not anything is written.
+  if (poll_start_ > now_ps()) {
+    poll_scheduled_ = true;
+    at(poll_start_, event::poll);
+  }
+}
+
+void cpu::poll_next(ps_t visible) {
+  if (poll_scheduled_) {
+    return;
+  }
+  const auto interval = static_cast<ps_t>(context_.params.cpu.poll_interval_ps);
+  const ps_t polls = (visible - poll_start_ + interval - 1) / interval;
+  poll_scheduled_ = true;
+  at(poll_start_ + polls * interval, event::poll);
+}
+
+trace_ref cpu::seen(trace_ref history) {
+  if (!context_.trace.live(history)) {
+    return history;
+  }
+  const ps_t visible = context_.trace.end_of(history);
+  const ps_t started = std::clamp(poll_start_, visible, std::max(visible, time_));
+  history = context_.trace.wait(history, site_, busy_reason_, visible, started);
+  return context_.trace.wait(history, site_, poll_reason_, started, std::max(started, time_));
+}
+
+// Other cores
+
+bool cpu::try_lock(cpu_lock& lock) {
+  CARILLON_CHECK(time_ == now_ps(), "{}: takes a lock ahead of time", this->name());
+  if (lock.owner_ != nullptr) {
+    return false;
+  }
+  lock.owner_ = this;
+  return true;
+}
+
+void cpu::queue_for(cpu_lock& lock, std::coroutine_handle<> waiting) {
+  waiting_ = waiting;
+  lock.waiting_.push_back(this);
+}
+
+void cpu::release(cpu_lock& lock) {
+  CARILLON_CHECK(lock.owner_ == this && time_ == now_ps(),
+                 "{}: gives back a lock that it does not hold now", this->name());
+  lock.owner_ = nullptr;
+  if (!lock.waiting_.empty()) {
+    cpu* next = lock.waiting_.front();
+    lock.waiting_.pop_front();
+    lock.owner_ = next;
+    next->at(now_ps(), event::resume);
+  }
+}
+
+task<> cpu::meet(rendezvous& where) {
+  co_await sync();
+  co_await meet_awaiter{*this, where};
+}
+
+void cpu::start_meeting(rendezvous& where, std::coroutine_handle<> waiting) {
+  waiting_ = waiting;
+  where.waiting_.push_back(this);
+  if (where.waiting_.size() < where.parties_) {
+    return;
+  }
+  for (cpu* each : where.waiting_) {
+    each->at(now_ps(), event::resume);
+  }
+  where.waiting_.clear();
+}
+
+}  // namespace carillon

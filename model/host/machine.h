@@ -1,0 +1,42 @@
+// A host: memory, root complex, cores, and an allocator for what programs put into memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common/context.h"
+#include "host/cpu.h"
+#include "host/host_memory.h"
+#include "host/root_complex.h"
+
+namespace carillon {
+
+class machine final : public sc_core::sc_module {
+ public:
+  /// Memory lies at [MemoryBase, MemoryBase + MemoryBytes) of the host's address space.
+  static constexpr std::uint64_t MemoryBase = 0x100000000;
+  static constexpr std::uint64_t MemoryBytes = std::uint64_t{64} << 30;
+
+  machine(const sc_core::sc_module_name& name, sim_context& context, tlp_pool& tlps,
+          unsigned cores = 1);
+
+  host_memory memory;
+  root_complex bus;
+
+  [[nodiscard]] cpu& core(unsigned index) { return *cores_.at(index); }
+
+  [[nodiscard]] unsigned cores() const { return static_cast<unsigned>(cores_.size()); }
+
+  [[nodiscard]] sim_context& context() { return context_; }
+
+  /// Zeroed memory for good; programs of a run do not free. `alignment` is a power of two.
+  std::uint64_t allocate(std::uint64_t bytes, std::uint64_t alignment = 64);
+
+ private:
+  sim_context& context_;
+  std::vector<std::unique_ptr<cpu>> cores_;
+  std::uint64_t next_ = MemoryBase;
+};
+
+}  // namespace carillon
