@@ -1,0 +1,188 @@
+// What the benches of all stages share: patterns, a sink, a digest over everything that a run did,
+// coverage.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "common/context.h"
+#include "common/error.h"
+#include "common/random.h"
+#include "common/stage.h"
+#include "cosim/lockstep_bench.h"
+#include "cosim/rtl_domain.h"
+
+namespace carillon {
+
+/// Whether a source or sink may move in a cycle. The coin of a cycle does not depend on how often
+/// it is looked at.
+class pattern_gate {
+ public:
+  pattern_gate(bench_pattern pattern, std::uint64_t seed, std::string_view path)
+      : pattern_(pattern), salt_(random_stream(seed, path).next()) {}
+
+  [[nodiscard]] bool open(cycle_t t) const {
+    switch (pattern_) {
+      case bench_pattern::none:
+        return true;
+      case bench_pattern::every_4th:
+        return t % 4 == 0;
+      case bench_pattern::random:
+        return coin(t);
+    }
+    return true;
+  }
+
+ private:
+  /// Long stretches of either kind as well as short ones, so that queues fill up and run dry.
+  [[nodiscard]] bool coin(cycle_t t) const {
+    const std::uint64_t stretch = mix(t / 256);
+    const std::uint64_t open_of_8 = 1 + stretch % 8;
+    return mix(t ^ 0x5bd1e995ULL << 32) % 8 < open_of_8;
+  }
+
+  [[nodiscard]] std::uint64_t mix(std::uint64_t x) const {
+    x = (x ^ salt_) * 0x9e3779b97f4a7c15ULL;
+    x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93ULL;
+    return x ^ (x >> 32);
+  }
+
+  bench_pattern pattern_;
+  std::uint64_t salt_;
+};
+
+class coverage {
+ public:
+  /// Declares bins in the order in which they are reported.
+  void declare(std::initializer_list<const char*> names) {
+    for (const char* name : names) {
+      index_.emplace(name, bins_.size());
+      bins_.push_back({name, 0});
+    }
+  }
+
+  void hit(std::string_view name) {
+    const auto found = index_.find(name);
+    CARILLON_CHECK(found != index_.end(), "no coverage bin '{}'", name);
+    ++bins_[found->second].hits;
+  }
+
+  void hit_if(bool condition, std::string_view name) {
+    if (condition) {
+      hit(name);
+    }
+  }
+
+  [[nodiscard]] bool has(std::string_view name) const { return index_.find(name) != index_.end(); }
+
+  [[nodiscard]] const std::vector<coverage_bin>& bins() const { return bins_; }
+
+ private:
+  std::vector<coverage_bin> bins_;
+  std::map<std::string, std::size_t, std::less<>> index_;
+};
+
+/// A number that two runs share only if they made the same transfers and the same spans. The order
+/// of transfers within a cycle does not count.
+class run_digest final : public transfer_observer, public message_observer {
+ public:
+  explicit run_digest(sim_context& context) : context_(context) {
+    context.transfers = this;
+    context.trace.observe(*this);
+  }
+
+  void on_transfer(const transfer& seen) override {
+    std::uint64_t one = 0;
+    for (const std::uint64_t part : {seen.taken, seen.visible, std::uint64_t{seen.stream},
+                                     std::uint64_t{seen.message}, std::uint64_t{seen.beats}}) {
+      one = mix(one, part);
+    }
+    sum_ += one;
+  }
+
+  void on_message(const message_record& message) override {
+    std::uint64_t one = message.id;
+    for (const span& each : message.spans) {
+      // A branch that leads nowhere may be appended sooner or later; the sum does not depend on it.
+      std::uint64_t part = 0;
+      for (const std::uint64_t value :
+           {each.begin, each.end, name_hash(each.place), name_hash(each.reason),
+            static_cast<std::uint64_t>(each.kind)}) {
+        part = mix(part, value);
+      }
+      one += part;
+    }
+    sum_ += mix(one, message.spans.size());
+    if (seen_) {
+      seen_(message);
+    }
+  }
+
+  void each_message(std::function<void(const message_record&)> seen) { seen_ = std::move(seen); }
+
+  [[nodiscard]] std::uint64_t value() const { return sum_; }
+
+ private:
+  /// Numbers of names depend on the order in which they were first used.
+  std::uint64_t name_hash(name_id id) {
+    while (hashes_.size() <= id) {
+      hashes_.push_back(stable_hash(context_.trace.name(static_cast<name_id>(hashes_.size()))));
+    }
+    return hashes_[id];
+  }
+
+  static std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+    a = (a ^ b) * 0x9e3779b97f4a7c15ULL;
+    return a ^ (a >> 29);
+  }
+
+  sim_context& context_;
+  std::uint64_t sum_ = 0;
+  std::vector<std::uint64_t> hashes_;
+  std::function<void(const message_record&)> seen_;
+};
+
+/// Takes items whenever its pattern allows.
+template <class T>
+class bench_sink final : public stage {
+ public:
+  bench_sink(const char* name, sim_context& context, stream<T>& in, pattern_gate gate,
+             std::function<void(cycle_t, const T&)> use)
+      : stage(name, context, "bench"), in_(in), gate_(gate), use_(std::move(use)) {
+    in.to(*this, site());
+    watch(in, {blocker::condition("bench", [this](cycle_t t) { return !gate_.open(t); })});
+  }
+
+ private:
+  void evaluate(cycle_t t) override {
+    if (!in_.takeable(t)) {
+      return;
+    }
+    if (!gate_.open(t)) {
+      wake(t + 1);
+      return;
+    }
+    use_(t, in_.take(t));
+  }
+
+  stream<T>& in_;
+  pattern_gate gate_;
+  std::function<void(cycle_t, const T&)> use_;
+};
+
+/// Runs until nothing is left to do; what a component threw arrives as it was thrown.
+inline void run_bench(rtl_domain& domain) {
+  try {
+    sc_core::sc_start();
+  } catch (const sc_core::sc_report& report) {
+    domain.rethrow();
+    throw model_error(report.get_msg());
+  }
+}
+
+}  // namespace carillon

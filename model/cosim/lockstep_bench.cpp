@@ -1,0 +1,88 @@
+#include "cosim/lockstep_bench.h"
+
+#include <algorithm>
+
+#include "common/error.h"
+#include "cosim/stage_benches.h"
+
+namespace carillon {
+
+namespace {
+
+struct bench_entry {
+  const char* stage;
+  lockstep_report (*run)(const lockstep_options& options);
+};
+
+constexpr bench_entry Benches[] = {{"wqe_parser", run_wqe_parser_bench}};
+
+}  // namespace
+
+const char* to_string(bench_pattern pattern) {
+  switch (pattern) {
+    case bench_pattern::none:
+      return "none";
+    case bench_pattern::every_4th:
+      return "every4th";
+    case bench_pattern::random:
+      return "random";
+  }
+  return "?";
+}
+
+bench_pattern parse_bench_pattern(std::string_view name) {
+  for (const auto each : {bench_pattern::none, bench_pattern::every_4th, bench_pattern::random}) {
+    if (name == to_string(each)) {
+      return each;
+    }
+  }
+  throw config_error(fmt::format("pattern '{}'; allowed: none, every4th, random", name));
+}
+
+std::uint64_t lockstep_report::hits(std::string_view bin) const {
+  const auto found = std::find_if(coverage.begin(), coverage.end(),
+                                  [bin](const coverage_bin& each) { return each.name == bin; });
+  CARILLON_CHECK(found != coverage.end(), "no coverage bin '{}'", bin);
+  return found->hits;
+}
+
+std::vector<std::string> lockstep_report::uncovered() const {
+  std::vector<std::string> result;
+  for (const coverage_bin& each : coverage) {
+    if (each.hits == 0) {
+      result.push_back(each.name);
+    }
+  }
+  return result;
+}
+
+std::vector<std::string> lockstep_stages() {
+  std::vector<std::string> result;
+  for (const bench_entry& each : Benches) {
+    result.emplace_back(each.stage);
+  }
+  return result;
+}
+
+std::string replay_command(const lockstep_options& options) {
+  return fmt::format("carillon lockstep {} --transactions {} --seed {} --source {} --sink {}{}{}",
+                     options.stage, options.transactions, options.seed, to_string(options.source),
+                     to_string(options.sink), options.rtl_clock_always ? " --rtl-clock always" : "",
+                     options.audit ? " --audit" : "");
+}
+
+lockstep_report run_lockstep(const lockstep_options& options) {
+  for (const bench_entry& each : Benches) {
+    if (options.stage == each.stage) {
+      return each.run(options);
+    }
+  }
+  std::string known;
+  for (const bench_entry& each : Benches) {
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", each.stage);
+  }
+  throw config_error(
+      fmt::format("stage '{}' has no lockstep bench; allowed: {}", options.stage, known));
+}
+
+}  // namespace carillon

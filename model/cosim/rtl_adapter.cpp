@@ -1,0 +1,87 @@
+#include "cosim/rtl_adapter.h"
+
+#include <array>
+#include <utility>
+
+#include "common/error.h"
+#include "cosim/rtl_domain.h"
+
+namespace carillon {
+
+rtl_adapter::rtl_adapter(rtl_domain& domain, twin_request request)
+    : twin_driver(domain, request), rules_(std::move(request.rules)), monitor_(domain.context()) {
+  const trace_site site = domain.context().trace.site(instance_, stage_);
+  for (const port_state& each : ports_) {
+    if (each.stream->input()) {
+      each.stream->base().to(*this, site);
+    } else {
+      each.stream->base().from(*this, site);
+    }
+  }
+  for (auto& [input, blockers] : rules_->waits()) {
+    monitor_.watch(*input, std::move(blockers));
+  }
+}
+
+void rtl_adapter::transfer(cycle_t t) {
+  monitor_.recall(t);
+  for (const port_state& each : ports_) {
+    if (!each.stream->input()) {
+      continue;
+    }
+    stream_base& stream = each.stream->base();
+    if (stream.transferring(t)) {
+      CARILLON_CHECK(bit(each.pins.ready),
+                     "{}: the RTL does not take beat {} of an item of {} in cycle {}", instance_,
+                     t - stream.last_taken(), stream.name(), t);
+    } else if (stream.takeable(t) && bit(each.pins.ready)) {
+      each.stream->take(t);
+    }
+  }
+  // Every cycle in which something is offered is looked at, so nothing needs a wake from here.
+  monitor_.explain(t);
+}
+
+void rtl_adapter::before_edge(cycle_t t) {
+  for (port_state& each : ports_) {
+    stream_base& stream = each.stream->base();
+    if (each.stream->input() || !stream.transferring(t)) {
+      continue;
+    }
+    const auto index = static_cast<unsigned>(t - stream.last_taken());
+    CARILLON_CHECK(bit(each.pins.valid),
+                   "{}: the RTL does not offer beat {} of an item of {} in cycle {}", instance_,
+                   index, stream.name(), t);
+    std::array<std::uint32_t, MaxBeatWords> words;
+    read(each, words.data());
+    each.stream->fill(words.data(), index);
+  }
+}
+
+void rtl_adapter::after_edge(cycle_t t) {
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    port_state& each = ports_[i];
+    if (each.stream->input() || each.handled || !bit(each.pins.valid)) {
+      continue;
+    }
+    CARILLON_CHECK(!each.visible.empty(),
+                   "{}: the RTL offers an item on {} in cycle {} that never entered its FIFO",
+                   instance_, each.pins.name, t + 1);
+    std::array<std::uint32_t, MaxBeatWords> words;
+    read(each, words.data());
+    const cycle_t visible = each.visible.front();
+    each.stream->deliver(words.data(), rules_->departs(static_cast<unsigned>(i), visible), visible);
+    each.handled = true;
+  }
+}
+
+void rtl_adapter::finish() {
+  for (const port_state& each : ports_) {
+    CARILLON_CHECK(each.stream->input() || (!bit(each.pins.valid) && each.visible.empty()),
+                   "{}: the RTL still offers an item on {} at the end of the run", instance_,
+                   each.pins.name);
+  }
+  CARILLON_CHECK(!block_->busy(), "{}: the RTL is busy at the end of the run", instance_);
+}
+
+}  // namespace carillon

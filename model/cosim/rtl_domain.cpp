@@ -1,0 +1,89 @@
+#include "cosim/rtl_domain.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cosim/lockstep.h"
+#include "cosim/rtl_adapter.h"
+
+namespace carillon {
+
+rtl_domain::rtl_domain(sim_context& context, rtl_options options)
+    : context_(context), options_(std::move(options)) {
+  evaluate_late();
+}
+
+std::unique_ptr<clocked> rtl_domain::replace(twin_request request) {
+  return std::make_unique<rtl_adapter>(*this, std::move(request));
+}
+
+std::unique_ptr<clocked> rtl_domain::accompany(twin_request request) {
+  return std::make_unique<lockstep>(*this, request);
+}
+
+void rtl_domain::request() {
+  if (!running_) {
+    context_.clock.wake_late(*this);
+  }
+}
+
+void rtl_domain::leave(const twin_driver& driver) {
+  std::erase(drivers_, &driver);
+}
+
+std::uint64_t rtl_domain::edges() const {
+  std::uint64_t sum = 0;
+  for (const twin_driver* each : drivers_) {
+    sum += each->edges();
+  }
+  return sum;
+}
+
+void rtl_domain::on_cycle(cycle_t t) {
+  running_ = true;
+  try {
+    run(t);
+  } catch (...) {
+    failure_ = std::current_exception();
+    throw;
+  }
+  running_ = false;
+}
+
+void rtl_domain::run(cycle_t t) {
+  if (options_.always) {
+    for (twin_driver* each : drivers_) {
+      each->catch_up(t);
+    }
+  }
+  for (twin_driver* each : drivers_) {
+    each->settle(t);
+  }
+  for (twin_driver* each : drivers_) {
+    each->transfer(t);
+  }
+  for (twin_driver* each : drivers_) {
+    each->clock(t, options_.always);
+  }
+  if (options_.audit) {
+    for (twin_driver* each : drivers_) {
+      each->audit(t);
+    }
+  }
+  // After all edges, since one block's output is another's input.
+  cycle_t next = NeverCycle;
+  for (const twin_driver* each : drivers_) {
+    next = std::min(next, each->next(t));
+  }
+  if (next != NeverCycle) {
+    context_.clock.wake(*this, next);
+  }
+}
+
+void rtl_domain::finish() {
+  for (twin_driver* each : drivers_) {
+    each->finish();
+  }
+}
+
+}  // namespace carillon

@@ -1,0 +1,57 @@
+#include <utility>
+
+#include "common/error.h"
+#include "cosim/blocks.h"
+#include "cosim/rtl_block.h"
+
+namespace carillon {
+
+rtl_registry& rtl_registry::instance() {
+  static rtl_registry only;
+  return only;
+}
+
+rtl_registry::rtl_registry() {
+#if CARILLON_RTL
+  add("wqe_parser", "", make_wqe_parser_block);
+#endif
+}
+
+void rtl_registry::add(std::string_view stage, std::string_view variant, maker make) {
+  entries_.push_back({std::string(stage), std::string(variant), std::move(make)});
+}
+
+std::unique_ptr<rtl_block> rtl_registry::make(std::string_view stage,
+                                              std::string_view variant) const {
+  std::string known;
+  for (const entry& each : entries_) {
+    if (each.stage == stage && each.variant == variant) {
+      return each.make();
+    }
+    if (each.stage == stage) {
+      known += fmt::format("{}'{}'", known.empty() ? "" : ", ", each.variant);
+    }
+  }
+  if (entries_.empty()) {
+    throw config_error(fmt::format(
+        "{}: this program has no RTL; configure it with -DCARILLON_RTL=ON, or choose {}=model",
+        stage, stage));
+  }
+  if (known.empty()) {
+    throw config_error(
+        fmt::format("{}: has no RTL twin in this program; choose {}=model", stage, stage));
+  }
+  throw config_error(fmt::format("{}: no RTL variant '{}'; allowed: {}", stage, variant, known));
+}
+
+std::vector<std::string> rtl_registry::stages() const {
+  std::vector<std::string> result;
+  for (const entry& each : entries_) {
+    if (each.variant.empty()) {
+      result.push_back(each.stage);
+    }
+  }
+  return result;
+}
+
+}  // namespace carillon

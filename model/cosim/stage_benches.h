@@ -1,0 +1,10 @@
+// The bench of each stage with a twin, defined in <stage>_bench.cpp.
+#pragma once
+
+#include "cosim/lockstep_bench.h"
+
+namespace carillon {
+
+lockstep_report run_wqe_parser_bench(const lockstep_options& options);
+
+}  // namespace carillon

@@ -1,0 +1,201 @@
+#include "cosim/twin_driver.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "common/error.h"
+#include "cosim/rtl_domain.h"
+
+namespace carillon {
+
+twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
+    : domain_(domain), nic_(request.nic), stage_(request.stage), instance_(request.instance) {
+  const twin_desc* desc = find_twin(stage_);
+  if (desc == nullptr) {
+    throw config_error(fmt::format("{}: has no RTL twin; choose {}=model", stage_, stage_));
+  }
+  const auto variant = domain.options().variants.find(stage_);
+  block_ = rtl_registry::instance().make(
+      stage_, variant == domain.options().variants.end() ? "" : variant->second);
+  const auto pins = block_->pins();
+  CARILLON_CHECK(pins.size() == desc->ports.size() && pins.size() == request.ports.size(),
+                 "{}: {} streams, {} in the port table, {} in the RTL", instance_,
+                 request.ports.size(), desc->ports.size(), pins.size());
+  ports_.resize(pins.size());
+  for (std::size_t i = 0; i < pins.size(); ++i) {
+    const twin_port_desc& port = desc->ports[i];
+    CARILLON_CHECK(std::string_view(port.name) == pins[i].name && port.input == pins[i].input,
+                   "{}: port {} is {} in the port table and {} in the RTL", instance_, i, port.name,
+                   pins[i].name);
+    ports_[i].stream = port.make(*request.ports[i], port.input, nic_.buffers);
+    ports_[i].stream->tell(this);
+    ports_[i].pins = pins[i];
+    CARILLON_CHECK(pins[i].bytes >= std::size_t{ports_[i].stream->words()} * 4 - 3,
+                   "{}: port {} has {} bytes of pins for {} words", instance_, port.name,
+                   pins[i].bytes, ports_[i].stream->words());
+  }
+  block_->reset();
+  domain_.join(*this);
+}
+
+twin_driver::~twin_driver() {
+  domain_.leave(*this);
+}
+
+void twin_driver::on_cycle(cycle_t /*t*/) {
+  domain_.request();
+}
+
+void twin_driver::on_taken(cycle_t /*t*/, twin_port& /*port*/) {
+  domain_.request();
+}
+
+void twin_driver::read(const port_state& port, std::uint32_t* words) const {
+  words[port.stream->words() - 1] = 0;
+  std::memcpy(words, port.pins.data,
+              std::min(port.pins.bytes, std::size_t{port.stream->words()} * 4));
+}
+
+bool twin_driver::offers_input(cycle_t t) const {
+  return std::any_of(ports_.begin(), ports_.end(), [t](const port_state& each) {
+    return each.stream->input() && each.stream->offered(t);
+  });
+}
+
+bool twin_driver::transfers_output(cycle_t t) const {
+  return std::any_of(ports_.begin(), ports_.end(), [t](const port_state& each) {
+    return !each.stream->input() && each.stream->base().transferring(t);
+  });
+}
+
+void twin_driver::settle(cycle_t t) {
+  // What others took of an output in this cycle is known only after all transfers; then the block
+  // settles later.
+  settled_ = false;
+  if (!block_->busy() && !offers_input(t)) {
+    return;
+  }
+  for (const port_state& each : ports_) {
+    if (!each.stream->input()) {
+      continue;
+    }
+    const bool valid = each.stream->offered(t);
+    *each.pins.valid = valid ? 1 : 0;
+    if (valid) {
+      std::array<std::uint32_t, MaxBeatWords> words;
+      each.stream->pack(t, words.data());
+      std::memcpy(each.pins.data, words.data(),
+                  std::min(each.pins.bytes, std::size_t{each.stream->words()} * 4));
+    }
+  }
+  block_->settle();
+  settled_ = true;
+}
+
+void twin_driver::clock(cycle_t t, bool always) {
+  if (!settled_) {
+    if (!always && !transfers_output(t)) {
+      return;
+    }
+    for (const port_state& each : ports_) {
+      if (each.stream->input()) {
+        *each.pins.valid = 0;
+      }
+    }
+    block_->settle();
+  }
+  before_edge(t);
+  for (port_state& each : ports_) {
+    if (each.stream->input()) {
+      continue;
+    }
+    const bool taken = each.stream->base().transferring(t);
+    *each.pins.ready = taken ? 1 : 0;
+    if (taken) {
+      if (!each.visible.empty()) {
+        each.visible.pop();
+      }
+      if (!each.stream->base().transferring(t + 1)) {
+        each.handled = false;
+      }
+    }
+    if (bit(each.pins.push)) {
+      each.visible.push(t + 1);
+    }
+  }
+  block_->edge();
+  ++edges_;
+  unclocked_ = t + 1;
+  after_edge(t);
+}
+
+cycle_t twin_driver::next(cycle_t t) const {
+  if (block_->busy() || transfers_output(t + 1)) {
+    return t + 1;
+  }
+  // A wake for an item may have been merged into an earlier one, so what is known is asked for
+  // again.
+  cycle_t first = NeverCycle;
+  for (const port_state& each : ports_) {
+    if (!each.stream->input()) {
+      continue;
+    }
+    const stream_base& stream = each.stream->base();
+    const cycle_t offered = stream.transferring(t + 1) ? t + 1 : stream.next_take();
+    first = std::min(first, std::max(offered, t + 1));
+  }
+  return first;
+}
+
+void twin_driver::idle_edge(cycle_t t) {
+  for (const port_state& each : ports_) {
+    *(each.stream->input() ? each.pins.valid : each.pins.ready) = 0;
+  }
+  block_->settle();
+  for (const port_state& each : ports_) {
+    if (!each.stream->input() && bit(each.pins.push)) {
+      throw rtl_error(fmt::format("{}: busy_o was 0, but in cycle {} a beat enters output {}",
+                                  instance_, t, each.pins.name));
+    }
+  }
+  if (block_->busy()) {
+    throw rtl_error(
+        fmt::format("{}: busy_o was 0, but in cycle {} it is 1 without a transfer", instance_, t));
+  }
+}
+
+void twin_driver::catch_up(cycle_t t) {
+  for (; unclocked_ < t; ++unclocked_) {
+    idle_edge(unclocked_);
+    block_->edge();
+    ++edges_;
+  }
+}
+
+void twin_driver::audit(cycle_t t) {
+  if (block_->busy()) {
+    return;
+  }
+  if (flops_.empty()) {
+    flops_ = block_->flops();
+    CARILLON_CHECK(!flops_.empty(), "{}: the RTL shows no flops to audit", instance_);
+  }
+  idle_edge(t + 1);
+  snapshot_.clear();
+  for (const rtl_flop& each : flops_) {
+    snapshot_.insert(snapshot_.end(), each.data.begin(), each.data.end());
+  }
+  block_->edge();
+  block_->settle();
+  auto before = snapshot_.cbegin();
+  for (const rtl_flop& each : flops_) {
+    if (!std::equal(each.data.begin(), each.data.end(), before)) {
+      throw rtl_error(
+          fmt::format("{}: busy_o is 0 after cycle {}, but an edge without a transfer changes {}",
+                      instance_, t, each.name));
+    }
+    before += static_cast<std::ptrdiff_t>(each.data.size());
+  }
+}
+
+}  // namespace carillon

@@ -1,0 +1,96 @@
+// A Verilated block in the domain, with the streams it is connected to. Its two kinds are the
+// adapter, which puts the block in the model's place, and the lockstep checker, which puts it
+// beside the model.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/nic_shared.h"
+#include "common/ring.h"
+#include "common/twin.h"
+#include "cosim/rtl_block.h"
+#include "cosim/twin_port.h"
+
+namespace carillon {
+
+class rtl_domain;
+
+/// What the RTL did wrong by itself: it broke a promise of the handshake or of busy_o.
+class rtl_error : public model_error {
+ public:
+  using model_error::model_error;
+};
+
+class twin_driver : public clocked, private twin_port::listener {
+ public:
+  twin_driver(rtl_domain& domain, const twin_request& request);
+  ~twin_driver() override;
+
+  /// Woken because an item came, or may be taken: the domain does the rest.
+  void on_cycle(cycle_t t) final;
+
+  [[nodiscard]] std::string path() const override { return instance_; }
+
+  // The steps of a cycle, each done for all blocks before the next
+  // ------------------------------------
+  /// Drives the inputs and settles the logic, if there is anything to do.
+  void settle(cycle_t t);
+  /// Transfers on the inputs.
+  virtual void transfer(cycle_t t) = 0;
+  /// One edge, if the block is busy or something is transferred.
+  void clock(cycle_t t, bool always);
+
+  /// The first cycle after t in which the block has something to do, as far as it is known now.
+  [[nodiscard]] cycle_t next(cycle_t t) const;
+
+  /// Edges in all cycles since the last one and before t: for a clock that never stops.
+  void catch_up(cycle_t t);
+  /// Proves that busy_o = 0 was the truth.
+  void audit(cycle_t t);
+
+  virtual void finish() = 0;
+
+  [[nodiscard]] std::uint64_t edges() const { return edges_; }
+
+ protected:
+  struct port_state {
+    std::unique_ptr<twin_port> stream;
+    rtl_pins pins{};
+    ring<cycle_t>
+        visible;  ///< outputs: beats in the block's FIFO, by the cycle from which each is there
+    bool handled = false;  ///< outputs: the item at the FIFO's front is known to the stream
+  };
+
+  /// Before the edge of cycle t, with all transfers of t known.
+  virtual void before_edge(cycle_t t) = 0;
+  virtual void after_edge(cycle_t t) = 0;
+
+  void read(const port_state& port, std::uint32_t* words) const;
+
+  [[nodiscard]] static bool bit(const std::uint8_t* pin) { return *pin != 0; }
+
+  rtl_domain& domain_;
+  nic_shared& nic_;
+  std::string stage_;
+  std::string instance_;
+  std::unique_ptr<rtl_block> block_;
+  std::vector<port_state> ports_;
+
+ private:
+  void on_taken(cycle_t t, twin_port& port) override;
+  [[nodiscard]] bool offers_input(cycle_t t) const;
+  [[nodiscard]] bool transfers_output(cycle_t t) const;
+  void idle_edge(cycle_t t);
+
+  bool settled_ = false;
+  cycle_t unclocked_ = 0;  ///< first cycle without an edge
+  std::uint64_t edges_ = 0;
+  std::vector<rtl_flop> flops_;  ///< for the audit
+  std::vector<std::byte> snapshot_;
+};
+
+}  // namespace carillon

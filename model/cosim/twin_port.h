@@ -1,0 +1,151 @@
+// One stream of a stage with a twin, without its item's type: what the adapter and the lockstep
+// checker need of it.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/stream.h"
+#include "common/twin.h"
+#include "cosim/beats.h"
+
+namespace carillon {
+
+class twin_port {
+ public:
+  twin_port(stream_base& stream, bool input) : stream_(stream), input_(input) {}
+
+  twin_port(const twin_port&) = delete;
+  twin_port& operator=(const twin_port&) = delete;
+  virtual ~twin_port() = default;
+
+  [[nodiscard]] stream_base& base() { return stream_; }
+
+  [[nodiscard]] const stream_base& base() const { return stream_; }
+
+  [[nodiscard]] bool input() const { return input_; }
+
+  /// A beat is offered in cycle t: of the item being transferred, or the first of the front item.
+  [[nodiscard]] bool offered(cycle_t t) const {
+    return stream_.transferring(t) || (!stream_.empty() && stream_.front_visible() <= t);
+  }
+
+  /// The beat transferred in cycle t, or else the front item's first.
+  virtual void pack(cycle_t t, std::uint32_t* words) const = 0;
+  virtual void take(cycle_t t) = 0;
+
+  /// An item of the RTL reached the front of its output FIFO with its first beat. Returns its
+  /// number of beats.
+  virtual unsigned count(const std::uint32_t* first) const = 0;
+  virtual void deliver(const std::uint32_t* first, const twin_rules::departure& from,
+                       cycle_t visible) = 0;
+  /// Beat `index` of the item delivered last.
+  virtual void fill(const std::uint32_t* words, unsigned index) = 0;
+
+  [[nodiscard]] virtual std::span<const stream_field_desc> fields() const = 0;
+  [[nodiscard]] virtual unsigned words() const = 0;
+  /// The message of the item transferred last.
+  [[nodiscard]] virtual std::uint32_t message() const = 0;
+
+  /// Who hears of every item taken.
+  class listener {
+   public:
+    virtual ~listener() = default;
+    virtual void on_taken(cycle_t t, twin_port& port) = 0;
+  };
+
+  void tell(listener* who) { listener_ = who; }
+
+ protected:
+  stream_base& stream_;
+  bool input_;
+  listener* listener_ = nullptr;
+};
+
+template <class T>
+class typed_port final : public twin_port, private stream_tap<T> {
+ public:
+  using codec = beats<T>;
+  using beat = typename codec::beat;
+  static_assert(beat::Words <= MaxBeatWords);
+
+  typed_port(stream_base& stream, bool input, buffer_pool& buffers)
+      : twin_port(stream, input),
+        typed_(dynamic_cast<carillon::stream<T>&>(stream)),
+        buffers_(buffers) {
+    typed_.tap(this);
+  }
+
+  void pack(cycle_t t, std::uint32_t* words) const override {
+    if (stream_.transferring(t)) {
+      codec::pack(current_, static_cast<unsigned>(t - stream_.last_taken()), codec::count(current_),
+                  words);
+    } else {
+      codec::pack(typed_.front(), 0, codec::count(typed_.front()), words);
+    }
+  }
+
+  void take(cycle_t t) override { typed_.take(t); }
+
+  unsigned count(const std::uint32_t* first) const override {
+    return codec::count(codec::unpack_first(first, buffers_));
+  }
+
+  void deliver(const std::uint32_t* first, const twin_rules::departure& from,
+               cycle_t visible) override {
+    T item = codec::unpack_first(first, buffers_);
+    CARILLON_CHECK(item.trace.message == from.history.message,
+                   "{}: the RTL's item belongs to message {}, its inputs to {}", stream_.name(),
+                   item.trace.message, from.history.message);
+    item.trace = from.history;
+    const unsigned beats = codec::count(item);
+    filling_ = codec::body(item);
+    codec::unpack_rest(first, 0, filling_);
+    typed_.push_reserved(from.begin, static_cast<unsigned>(visible - from.begin), std::move(item),
+                         beats);
+  }
+
+  void fill(const std::uint32_t* words, unsigned index) override {
+    codec::unpack_rest(words, index, filling_);
+  }
+
+  [[nodiscard]] std::span<const stream_field_desc> fields() const override { return beat::Fields; }
+
+  [[nodiscard]] unsigned words() const override { return beat::Words; }
+
+  [[nodiscard]] std::uint32_t message() const override { return current_.trace.message; }
+
+ private:
+  void on_take(cycle_t t, const T& item) override {
+    current_ = item;
+    if (listener_ != nullptr) {
+      listener_->on_taken(t, *this);
+    }
+  }
+
+  carillon::stream<T>& typed_;
+  buffer_pool& buffers_;
+  T current_{};
+  buffer_ref filling_;
+};
+
+/// What the RTL side knows of a stage with a twin: the names, directions and item types of its
+/// streams, in the order of the stage's own port table.
+struct twin_port_desc {
+  const char* name;
+  bool input;
+  std::unique_ptr<twin_port> (*make)(stream_base& stream, bool input, buffer_pool& buffers);
+};
+
+struct twin_desc {
+  const char* stage;
+  std::vector<twin_port_desc> ports;
+};
+
+/// nullptr for a stage without a twin.
+const twin_desc* find_twin(std::string_view stage);
+
+}  // namespace carillon

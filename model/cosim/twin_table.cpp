@@ -1,0 +1,44 @@
+// The port table of every twin. A new twin needs an entry here, <stage>_block.cpp, and beats<> for
+// item types that no other twin has.
+#include "cosim/twin_port.h"
+
+namespace carillon {
+
+namespace {
+
+template <class T>
+std::unique_ptr<twin_port> make_port(stream_base& stream, bool input, buffer_pool& buffers) {
+  return std::make_unique<typed_port<T>>(stream, input, buffers);
+}
+
+template <class T>
+twin_port_desc in(const char* name) {
+  return {name, true, &make_port<T>};
+}
+
+template <class T>
+twin_port_desc out(const char* name) {
+  return {name, false, &make_port<T>};
+}
+
+const std::vector<twin_desc>& twins() {
+  static const std::vector<twin_desc> Table = {
+      {"wqe_parser",
+       {in<wqe_item>("wqe"), out<context_read>("ctx_read"), in<context_line>("ctx_line"),
+        out<context_read>("mkey_read"), in<context_line>("mkey_line"), out<work_item>("work")}},
+  };
+  return Table;
+}
+
+}  // namespace
+
+const twin_desc* find_twin(std::string_view stage) {
+  for (const twin_desc& each : twins()) {
+    if (stage == each.stage) {
+      return &each;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace carillon

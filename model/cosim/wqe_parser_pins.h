@@ -1,0 +1,18 @@
+// The streams of rtl/wqe_parser.sv in the order of its port table, for the twin and its broken
+// variants.
+#pragma once
+
+#include <vector>
+
+#include "cosim/verilated_block.h"
+
+namespace carillon {
+
+template <class Model>
+std::vector<rtl_pins> wqe_parser_pins(Model& v) {
+  return {CARILLON_INPUT_PINS(v, wqe),       CARILLON_OUTPUT_PINS(v, ctx_read),
+          CARILLON_INPUT_PINS(v, ctx_line),  CARILLON_OUTPUT_PINS(v, mkey_read),
+          CARILLON_INPUT_PINS(v, mkey_line), CARILLON_OUTPUT_PINS(v, work)};
+}
+
+}  // namespace carillon
