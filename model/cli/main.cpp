@@ -1,0 +1,21 @@
+// The program. SystemC's own main would print a banner and swallow exceptions, so this is a main of our own.
+
+#include <csignal>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <systemc>
+
+#include "cli/commands.h"
+
+// libsystemc refers to it; nobody calls it.
+int sc_main(int /*argc*/, char* /*argv*/[]) { return 0; }
+
+int main(int argc, char* argv[]) {
+  setenv("SC_COPYRIGHT_MESSAGE", "DISABLE", 1);
+  // A closed pipe is an output that cannot be written: reported, not fatal.
+  std::signal(SIGPIPE, SIG_IGN);
+  sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
+  return carillon::run_guarded(std::vector<std::string>(argv + 1, argv + argc));
+}

@@ -1,0 +1,257 @@
+#include "cli/report.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "cli/table.h"
+#include "cli/text.h"
+
+namespace carillon {
+
+namespace {
+
+constexpr double Visible = 0.0005;  // what three decimals show
+
+std::string paint(std::string_view text, const char* code, bool colour) {
+  return colour ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
+}
+
+std::string cell(const json& statistics, const char* which) {
+  return trimmed(statistics[which].get<double>());
+}
+
+/// "credit:nic0.tx_mac.frame 3.2, order 1" with the longest wait first.
+std::string reasons(const json& account) {
+  std::vector<std::pair<double, std::string>> sorted;
+  for (const auto& [reason, mean] : account["waits"].items()) {
+    if (mean.get<double>() >= Visible) {
+      sorted.emplace_back(mean.get<double>(), reason);
+    }
+  }
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  constexpr std::size_t Shown = 3;
+  std::string text;
+  for (std::size_t i = 0; i < sorted.size() && i < Shown; ++i) {
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", sorted[i].second, trimmed(sorted[i].first));
+  }
+  return text + (sorted.size() > Shown ? ", ..." : "");
+}
+
+void add_stage_row(text_table& table, const std::string& number, const std::string& title,
+                   const json& account) {
+  table.row({number, title, cell(account["total"], "p50"), cell(account["service"], "p50"),
+             cell(account["wait"], "p50"), cell(account["total"], "p999"), reasons(account)});
+}
+
+std::string stage_table(const json& run, const std::string& path, const report_style& style) {
+  if (run.find("path") == run.end()) {
+    return {};
+  }
+  text_table table({"#", "<stage", "cycles", "service", "wait", "p99.9", "<waits for (mean cycles)"});
+  for (const json& line : run["table"]) {
+    add_stage_row(table, line["number"], line["title"], line);
+  }
+  table.rule();
+  add_stage_row(table, "", "total", run["path"]);
+  return fmt::format("\n{} (cycles, medians of {} messages)\n{}", path,
+                     grouped(run["path"]["messages"].get<std::uint64_t>()), table.render(style.colour));
+}
+
+std::string latency_table(const json& run, const report_style& style) {
+  text_table table({"<latency (ns)", "count", "min", "mean", "p50", "p99", "p99.9", "max"});
+  for (const auto& [name, each] : run["latency"].items()) {
+    table.row({name, grouped(each["count"].get<std::uint64_t>()), cell(each, "min"),
+               cell(each, "mean"), cell(each, "p50"), cell(each, "p99"), cell(each, "p999"),
+               cell(each, "max")});
+  }
+  return table.empty() ? std::string() : fmt::format("\n{}", table.render(style.colour));
+}
+
+std::string rates_line(const json& run) {
+  const auto gigabits = run["rates"]["goodput_gbps"].get<double>();
+  if (gigabits == 0) {
+    return {};
+  }
+  return fmt::format("\n  goodput {} Gb/s, {} messages/s\n", trimmed(gigabits),
+                     grouped(static_cast<std::uint64_t>(
+                         run["rates"]["messages_per_second"].get<double>() + 0.5)));
+}
+
+std::string counter_table(const json& run, const report_style& style) {
+  std::vector<std::string> headings = {"<counter"};
+  for (const auto& [node, values] : run["counters"].items()) {
+    headings.push_back(node);
+  }
+  if (headings.size() == 1) {
+    return {};
+  }
+  text_table table(headings);
+  for (const auto& [name, ignored] : run["counters"].begin()->items()) {
+    std::vector<std::string> cells = {name};
+    bool counted = false;
+    for (const auto& [node, values] : run["counters"].items()) {
+      const auto value = values[name].get<std::uint64_t>();
+      counted |= value != 0;
+      cells.push_back(grouped(value));
+    }
+    if (counted) {
+      table.row(cells);
+    }
+  }
+  return table.empty() ? std::string() : fmt::format("\n{}", table.render(style.colour));
+}
+
+std::string parameter_table(const json& run, const report_style& style) {
+  text_table table({"<parameter", "value", "default", "<unit", "<provenance", "<set by"});
+  for (const auto& [name, each] : run["parameters"].items()) {
+    const auto text = [](const json& value) {
+      return value.is_string() ? value.get<std::string>() : value.dump();
+    };
+    table.row({name, text(each["value"]), text(each["default"]), each["unit"], each["provenance"],
+               each["set_by"]});
+  }
+  return table.empty() ? "\n  all parameters have their defaults\n"
+                       : "\nparameters that are not the default\n" + table.render(style.colour);
+}
+
+std::string effort_table(const json& effort, const report_style& style) {
+  text_table table({"<effort", "total", "per message"});
+  const auto both = [&](const char* title, const char* key) {
+    table.row({title, grouped(effort[key].get<std::uint64_t>()),
+               trimmed(effort[fmt::format("{}_per_message", key)].get<double>())});
+  };
+  both("wakes", "wakes");
+  both("kernel events", "kernel_events");
+  both("TLPs", "tlps");
+  std::string text = fmt::format("\n{}", table.render(style.colour));
+  for (const auto& [stage, events] : effort["impl_events"].items()) {
+    text += fmt::format("  {}: {} clock edges in RTL\n", stage, grouped(events.get<std::uint64_t>()));
+  }
+  return text + fmt::format("  {} s of wall time, {} messages/s simulated\n",
+                            trimmed(effort["wall_seconds"].get<double>()),
+                            grouped(static_cast<std::uint64_t>(
+                                effort["messages_per_wall_second"].get<double>())));
+}
+
+std::string one_run(const json& run, const json& effort, const std::string& path,
+                    const report_style& style) {
+  return stage_table(run, path, style) + latency_table(run, style) + rates_line(run) +
+         counter_table(run, style) + parameter_table(run, style) +
+         (style.stats ? effort_table(effort, style) : "");
+}
+
+/// One row a point: the stages of the report's path, then the latencies that all points have.
+std::string points_table(const json& summary, const report_style& style) {
+  std::vector<std::string> headings = {"<point", "messages"};
+  std::vector<std::string> latencies;
+  const json& points = summary["points"];
+  for (const auto& [name, ignored] : points.begin()->at("latency").items()) {
+    bool everywhere = true;
+    for (const auto& [label, point] : points.items()) {
+      everywhere = everywhere && point["latency"].contains(name);
+    }
+    if (everywhere) {
+      latencies.push_back(name);
+      headings.push_back(name);
+    }
+  }
+  headings.insert(headings.end(), {"goodput Gb/s", "messages/s"});
+  text_table table(headings);
+  for (const auto& [label, point] : points.items()) {
+    std::vector<std::string> cells = {label, grouped(point["messages"].get<std::uint64_t>())};
+    for (const std::string& name : latencies) {
+      cells.push_back(cell(point["latency"][name], "p50"));
+    }
+    cells.push_back(trimmed(point["rates"]["goodput_gbps"].get<double>()));
+    cells.push_back(
+        grouped(static_cast<std::uint64_t>(point["rates"]["messages_per_second"].get<double>() + 0.5)));
+    table.row(cells);
+  }
+  return "\npoints (medians, ns)\n" + table.render(style.colour);
+}
+
+/// Where the points' time goes: one row a point, one column a line of the stage table.
+std::string points_stages(const json& summary, const report_style& style) {
+  std::vector<std::string> titles;
+  for (const auto& [label, point] : summary["points"].items()) {
+    for (const json& line : point["table"]) {
+      if (std::find(titles.begin(), titles.end(), line["title"]) == titles.end()) {
+        titles.push_back(line["title"]);
+      }
+    }
+  }
+  if (titles.empty()) {
+    return {};
+  }
+  std::vector<std::string> headings = {"<point"};
+  headings.insert(headings.end(), titles.begin(), titles.end());
+  headings.emplace_back("total");
+  text_table table(headings);
+  for (const auto& [label, point] : summary["points"].items()) {
+    std::vector<std::string> cells = {label};
+    for (const std::string& title : titles) {
+      std::string text = "-";  // bypassed
+      for (const json& line : point["table"]) {
+        if (line["title"] == title) {
+          text = cell(line["total"], "p50");
+        }
+      }
+      cells.push_back(text);
+    }
+    cells.push_back(point.contains("path") ? cell(point["path"]["total"], "p50") : "-");
+    table.row(cells);
+  }
+  return fmt::format("\n{} (cycles, medians)\n{}", summary["report_path"].get<std::string>(),
+                     table.render(style.colour));
+}
+
+}  // namespace
+
+bool wants_colour(std::FILE* stream) {
+  const char* objection = std::getenv("NO_COLOR");
+  return isatty(fileno(stream)) != 0 && (objection == nullptr || *objection == '\0');
+}
+
+std::string render_expectations(const json& summary, const report_style& style) {
+  const json& failed = summary["expect"]["failed"];
+  const auto passed = summary["expect"]["passed"].get<std::uint64_t>();
+  std::string text;
+  for (const json& each : failed) {
+    text += fmt::format("{} {}: expected {}, got {} ({})\n", paint("UNMET", "31", style.colour),
+                        each["path"].get<std::string>(), each["expected"].get<std::string>(),
+                        each["actual"].get<std::string>(), each["where"].get<std::string>());
+  }
+  if (passed + failed.size() == 0) {
+    return text;
+  }
+  return text + fmt::format("{} of {} expectations met\n",
+                            paint(grouped(passed), failed.empty() ? "32" : "31", style.colour),
+                            grouped(passed + failed.size()));
+}
+
+std::string render_report(const json& summary, const report_style& style) {
+  const std::string path = summary["report_path"];
+  std::string text = paint(summary["scenario"].get<std::string>(), "1", style.colour);
+  text += fmt::format(" (profile {}, seed {})\n", summary["profile"].get<std::string>(),
+                      summary["seed"].get<std::uint64_t>());
+  if (const std::string question = summary["question"]; !question.empty()) {
+    text += question + "\n";
+  }
+  if (summary.contains("points")) {
+    text += points_table(summary, style) + points_stages(summary, style);
+    if (style.stats) {
+      for (const auto& [label, effort] : summary["stats"]["points"].items()) {
+        text += "\n" + label + effort_table(effort, style);
+      }
+    }
+    return text;
+  }
+  return text + one_run(summary, summary["stats"], path, style);
+}
+
+}  // namespace carillon

@@ -1,0 +1,600 @@
+#include "cli/scenario_loader.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include "cli/paths.h"
+#include "cli/setting.h"
+#include "cli/text.h"
+#include "cli/workload_settings.h"
+#include "common/error.h"
+#include "cosim/rtl_block.h"
+
+#include "gen/stages.h"
+
+namespace carillon {
+
+namespace {
+
+using origins = std::map<std::string, std::string, std::less<>>;
+
+constexpr std::uint64_t MaxSeed = (std::uint64_t{1} << 63) - 1;
+
+std::vector<std::string> parameter_names() {
+  std::vector<std::string> result;
+  for (const param_desc& each : ParamTable) {
+    result.emplace_back(each.name);
+  }
+  return result;
+}
+
+toml::table parse_toml(std::string_view text, const std::string& file) {
+  try {
+    return toml::parse(text, file);
+  } catch (const toml::parse_error& bad) {
+    throw config_error(
+        fmt::format("{}: not TOML: {}", position(file, bad.source()), bad.description()));
+  }
+}
+
+std::string read_text(const std::string& file, std::string_view kind) {
+  std::error_code failed;
+  if (std::filesystem::is_directory(file, failed)) {
+    throw config_error(fmt::format("{}: is a folder, not a {}", file, kind));
+  }
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (!in) {
+    throw config_error(fmt::format("{}: cannot read this {}", file, kind));
+  }
+  return text.str();
+}
+
+const std::vector<std::string>& impl_words() {
+  static const std::vector<std::string> Words = {"model", "rtl", "lockstep"};
+  return Words;
+}
+
+/// Everything that is filled while reading. Keys are applied in the order profile, scenario, point, command line;
+/// later ones win.
+class loader {
+ public:
+  loader(const toml::table& root, std::string file, const scenario_overrides& overrides)
+      : root_(root), file_(std::move(file)), overrides_(overrides) {}
+
+  scenario load();
+
+ private:
+  [[nodiscard]] setting at(std::string key, const toml::node& node) const {
+    return {position(file_, node.source()), std::move(key), node};
+  }
+
+  template <class Function>
+  void each_key(const toml::table& table, const std::string& prefix, Function&& apply) const {
+    for (const auto& [key, node] : table) {
+      apply(key.str(), setting(position(file_, key.source()),
+                               prefix.empty() ? std::string(key.str())
+                                              : fmt::format("{}.{}", prefix, key.str()),
+                               node));
+    }
+  }
+
+  void read_top(std::string_view key, const setting& value);
+  void read_scenario(std::string_view key, const setting& value);
+  void read_report(std::string_view key, const setting& value);
+  void read_trace(std::string_view key, const setting& value);
+  void read_profile(const setting& value);
+  void read_expect(const toml::table& table, const std::string& prefix);
+  void read_limits(expectation& expect, const setting& value);
+
+  void apply_parameter(run_point& point, origins& origin, const std::string& name,
+                       const setting& value);
+  void apply_parameters(run_point& point, origins& origin, const setting& groups);
+  void apply_workload_table(run_point& point, origins& origin, const setting& table);
+  void apply_impl(run_point& point, const setting& value, const std::string& stage,
+                  std::string_view impl);
+
+  void read_points(const toml::array& list);
+  void read_point(const setting& table);
+  void expand_sizes();
+  void apply_overrides();
+  void apply_set(const std::string& text);
+  void apply_set(const std::string& text, const std::string& key, const toml::node& node);
+  void apply_impl_option(const std::string& text);
+
+  const toml::table& root_;
+  std::string file_;
+  const scenario_overrides& overrides_;
+  scenario result_;
+  run_point base_;
+  origins base_origin_;
+  std::vector<origins> point_origins_;
+  std::vector<std::uint32_t> sizes_;
+};
+
+void loader::read_scenario(std::string_view key, const setting& value) {
+  if (key == "name") {
+    result_.name = value.string();
+  } else if (key == "question") {
+    result_.question = value.string();
+  } else if (key == "seed") {
+    base_.seed = value.integer(0, MaxSeed);
+  } else {
+    value.fail("unknown key" + suggestion(key, {"name", "question", "seed"}));
+  }
+}
+
+void loader::read_report(std::string_view key, const setting& value) {
+  if (key != "path") {
+    value.fail("unknown key" + suggestion(key, {"path"}));
+  }
+  result_.report_path = LatencyPaths[value.choice(latency_path_names())].name;
+}
+
+void loader::read_trace(std::string_view key, const setting& value) {
+  constexpr std::uint64_t PsPerNs = 1000;
+  constexpr std::uint64_t MaxNs = NeverPs / PsPerNs - 1;
+  if (key == "sinks") {
+    for (const toml::node& each : value.array()) {
+      const setting sink(value.where(), value.key(), each);
+      add_sink(result_.trace, sink.string(), fmt::format("{}: {}", value.where(), value.key()));
+    }
+  } else if (key == "from_ns") {
+    result_.trace.from = value.integer(0, MaxNs) * PsPerNs;
+  } else if (key == "to_ns") {
+    result_.trace.to = value.integer(0, MaxNs) * PsPerNs;
+  } else if (key == "limit") {
+    result_.trace.limit = value.integer(0, MaxSeed);
+  } else {
+    value.fail("unknown key" + suggestion(key, {"sinks", "from_ns", "to_ns", "limit"}));
+  }
+}
+
+void loader::read_profile(const setting& value) {
+  result_.profile = value.string();
+  if (result_.profile == "reference") {
+    return;  // the defaults of the parameters
+  }
+  const auto folder = std::filesystem::path(file_).parent_path() / "profiles";
+  const std::string profile_file = (folder / (result_.profile + ".toml")).string();
+  if (!std::filesystem::exists(profile_file)) {
+    std::vector<std::string> known = {"reference"};
+    std::error_code absent;
+    for (const auto& each : std::filesystem::directory_iterator(folder, absent)) {
+      if (each.path().extension() == ".toml") {
+        known.push_back(each.path().stem().string());
+      }
+    }
+    std::sort(known.begin(), known.end());
+    value.fail(fmt::format("there is no profile `{}`; allowed: {}", result_.profile, any_of(known)));
+  }
+  const toml::table profile = parse_toml(read_text(profile_file, "profile"), profile_file);
+  const std::string scenario_file = std::exchange(file_, profile_file);
+  each_key(profile, "", [this](std::string_view key, const setting& each) {
+    if (key == "parameters") {
+      apply_parameters(base_, base_origin_, each);
+    } else if (key != "description") {
+      each.fail("unknown key" + suggestion(key, {"parameters", "description"}));
+    }
+  });
+  for (auto& [name, where] : base_origin_) {
+    where = "profile " + result_.profile;
+  }
+  file_ = scenario_file;
+}
+
+void loader::read_limits(expectation& expect, const setting& value) {
+  std::optional<double> percent;
+  each_key(value.table(), value.key(), [&](std::string_view key, const setting& each) {
+    if (key == "min") {
+      expect.min = each.number();
+    } else if (key == "max") {
+      expect.max = each.number();
+    } else if (key == "value") {
+      expect.value = each.number();
+    } else if (key == "tolerance") {
+      expect.tolerance = each.number();
+    } else if (key == "percent") {
+      percent = each.number();
+    } else {
+      each.fail("unknown key" + suggestion(key, {"min", "max", "value", "tolerance", "percent"}));
+    }
+  });
+  if (!expect.value && !expect.min && !expect.max) {
+    value.fail("needs value, min or max");
+  }
+  if ((percent || expect.tolerance != 0) && !expect.value) {
+    value.fail("tolerance and percent need a value");
+  }
+  if (percent) {
+    expect.tolerance = std::abs(*expect.value) * *percent / 100;
+  }
+}
+
+void loader::read_expect(const toml::table& table, const std::string& prefix) {
+  each_key(table, prefix, [this](std::string_view, const setting& value) {
+    const toml::node& node = value.node();
+    const std::string path = value.key().substr(std::string_view("expect.").size());
+    if (node.is_table() && !node.as_table()->is_inline()) {
+      read_expect(*node.as_table(), value.key());
+      return;
+    }
+    expectation expect;
+    expect.path = path;
+    expect.where = value.where();
+    if (node.is_table()) {
+      read_limits(expect, value);
+    } else if (node.is_number()) {
+      expect.value = value.number();
+    } else if (node.is_boolean()) {
+      expect.flag = value.boolean();
+    } else if (node.is_string()) {
+      expect.text = value.string();
+    } else {
+      value.wrong_type("a number, a string, true, false or {min, max, value, tolerance, percent}");
+    }
+    result_.expect.push_back(std::move(expect));
+  });
+}
+
+void loader::apply_parameter(run_point& point, origins& origin, const std::string& name,
+                             const setting& value) {
+  const int found = find_param(name);
+  if (found < 0) {
+    value.fail("unknown parameter" + suggestion(name, parameter_names()) +
+               " (`carillon params` lists all)");
+  }
+  const param_desc& about = ParamTable[static_cast<std::size_t>(found)];
+  param_value converted;
+  const toml::node& node = value.node();
+  if (node.is_integer()) {
+    converted = *node.value_exact<std::int64_t>();
+  } else if (node.is_floating_point()) {
+    converted = *node.value_exact<double>();
+  } else if (node.is_boolean()) {
+    converted = *node.value_exact<bool>();
+  } else if (node.is_string()) {
+    converted = *node.value_exact<std::string>();
+  } else {
+    value.wrong_type(about.allowed);
+  }
+  parameters changed = point.params;
+  if (!set_param_value(changed, name, converted).empty()) {
+    const bool number = about.type == param_type::Integer || about.type == param_type::Real;
+    const bool whole = about.type == param_type::Integer;
+    const bool right_type = whole      ? node.is_integer()
+                            : number   ? node.is_number()
+                            : about.type == param_type::Flag ? node.is_boolean()
+                                                             : node.is_string();
+    const std::string what =
+        right_type ? fmt::format("{} is out of range",
+                                 std::visit([](const auto& v) { return fmt::format("{}", v); },
+                                            converted))
+                   : fmt::format("is {}", type_name(node));
+    value.fail(fmt::format("{}; allowed: {}{}{}", what, about.allowed,
+                           *about.unit != '\0' ? ", in " : "", about.unit));
+  }
+  point.params = changed;
+  origin[name] = value.where();
+}
+
+void loader::apply_parameters(run_point& point, origins& origin, const setting& groups) {
+  each_key(groups.table(), groups.key(), [&](std::string_view group, const setting& value) {
+    if (!value.node().is_table()) {
+      value.fail(fmt::format("is {}, but must be a table of parameters{}", type_name(value.node()),
+                             suggestion(group, parameter_names())));
+    }
+    each_key(*value.node().as_table(), value.key(), [&](std::string_view name, const setting& each) {
+      apply_parameter(point, origin, fmt::format("{}.{}", group, name), each);
+    });
+  });
+}
+
+void loader::apply_workload_table(run_point& point, origins& origin, const setting& table) {
+  each_key(table.table(), table.key(), [&](std::string_view key, const setting& value) {
+    if (key == "sizes") {
+      if (&point != &base_) {
+        value.fail("a point has one size");
+      }
+      for (const toml::node& each : value.array()) {
+        workload_spec probe;
+        apply_workload(probe, "size", setting(value.where(), value.key(), each));
+        sizes_.push_back(probe.size);
+      }
+      if (sizes_.empty()) {
+        value.fail("the list is empty");
+      }
+      origin["workload.sizes"] = value.where();
+      return;
+    }
+    apply_workload(point.workload, key, value);
+    origin[fmt::format("workload.{}", key)] = value.where();
+    if (key == "kind" && point.workload.kind == workload_kind::ping_pong &&
+        origin.find("workload.directions") == origin.end()) {
+      point.workload.both_directions = true;
+    }
+  });
+}
+
+void loader::apply_impl(run_point& point, const setting& value, const std::string& stage,
+                        std::string_view impl) {
+  const auto word = std::find(impl_words().begin(), impl_words().end(), impl);
+  if (word == impl_words().end()) {
+    value.fail(fmt::format("there is no `{}`; allowed: {}", impl, any_of(impl_words())));
+  }
+  const auto chosen = static_cast<impl_kind>(word - impl_words().begin());
+  const std::vector<std::string> twins = rtl_registry::instance().stages();
+  if (twins.empty() && chosen != impl_kind::model) {
+    value.fail("this program was built without RTL (-DCARILLON_RTL=ON builds with it); allowed: model");
+  }
+  if (stage == "all") {
+    for (const std::string& each : twins) {
+      point.impl[each] = chosen;
+    }
+    return;
+  }
+  std::vector<std::string> known = {"all"};
+  for (const stage_desc& each : StageTable) {
+    known.emplace_back(each.name);
+  }
+  if (std::find(known.begin(), known.end(), stage) == known.end()) {
+    value.fail("unknown stage" + suggestion(stage, known));
+  }
+  if (chosen != impl_kind::model && std::find(twins.begin(), twins.end(), stage) == twins.end()) {
+    value.fail(fmt::format("has no RTL twin; allowed: model; stages with a twin: {}", any_of(twins)));
+  }
+  point.impl[stage] = chosen;
+}
+
+void loader::read_point(const setting& table) {
+  const toml::table& keys = table.table();
+  const toml::node* label = keys.get("label");
+  if (label == nullptr) {
+    table.fail("needs a label");
+  }
+  const setting label_setting = at("points.label", *label);
+  run_point point = base_;
+  point.label = label_setting.string();
+  const bool plain =
+      !point.label.empty() && std::all_of(point.label.begin(), point.label.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+      });
+  if (!plain) {
+    label_setting.fail("letters, digits and _ only: it is a name in the summary and a folder");
+  }
+  for (const run_point& other : result_.points) {
+    if (other.label == point.label) {
+      label_setting.fail(fmt::format("`{}` is the label of another point", point.label));
+    }
+  }
+  origins origin = base_origin_;
+  each_key(keys, fmt::format("points.{}", point.label),
+           [&](std::string_view key, const setting& value) {
+             if (key == "parameters") {
+               apply_parameters(point, origin, value);
+             } else if (key == "workload") {
+               apply_workload_table(point, origin, value);
+             } else if (key == "impl") {
+               each_key(value.table(), value.key(), [&](std::string_view stage, const setting& each) {
+                 apply_impl(point, each, std::string(stage), each.string());
+               });
+             } else if (key != "label") {
+               value.fail("unknown key" +
+                          suggestion(key, {"label", "parameters", "workload", "impl"}));
+             }
+           });
+  result_.points.push_back(std::move(point));
+  point_origins_.push_back(std::move(origin));
+}
+
+void loader::read_points(const toml::array& list) {
+  for (const toml::node& each : list) {
+    read_point(at("points", each));
+  }
+}
+
+void loader::expand_sizes() {
+  if (sizes_.empty()) {
+    return;
+  }
+  std::vector<run_point> points;
+  std::vector<origins> origin;
+  for (std::size_t i = 0; i < result_.points.size(); ++i) {
+    for (const std::uint32_t size : sizes_) {
+      run_point point = result_.points[i];
+      point.workload.size = size;
+      point.label = fmt::format("{}{}size_{}", point.label, point.label.empty() ? "" : "_", size);
+      points.push_back(std::move(point));
+      origin.push_back(point_origins_[i]);
+      origin.back()["workload.size"] = origin.back()["workload.sizes"];
+    }
+  }
+  result_.points = std::move(points);
+  point_origins_ = std::move(origin);
+}
+
+void loader::apply_set(const std::string& text, const std::string& key, const toml::node& node) {
+  const setting value("--set " + text, key, node);
+  if (key == "scenario.seed") {
+    for (run_point& point : result_.points) {
+      point.seed = value.integer(0, MaxSeed);
+    }
+    return;
+  }
+  if (key == "report.path") {
+    read_report("path", value);
+    return;
+  }
+  const std::string_view prefix = "workload.";
+  const bool workload = key.rfind(prefix, 0) == 0;
+  if (!workload && find_param(key) < 0) {
+    std::vector<std::string> known = parameter_names();
+    for (const std::string& each : workload_keys()) {
+      known.push_back(fmt::format("{}{}", prefix, each));
+    }
+    known.insert(known.end(), {"scenario.seed", "report.path"});
+    const std::string near = closest(key, known);
+    value.fail("unknown key" + (near.empty() ? "; allowed: workload.<key>, scenario.seed, report.path or a "
+                                               "parameter (`carillon params` lists them)"
+                                             : fmt::format("; did you mean `{}`?", near)));
+  }
+  for (std::size_t i = 0; i < result_.points.size(); ++i) {
+    if (workload) {
+      apply_workload(result_.points[i].workload, std::string_view(key).substr(prefix.size()), value);
+      point_origins_[i][key] = value.where();
+      if (key == "workload.kind" &&
+          result_.points[i].workload.kind == workload_kind::ping_pong) {
+        result_.points[i].workload.both_directions = true;
+      }
+    } else {
+      apply_parameter(result_.points[i], point_origins_[i], key, value);
+    }
+  }
+}
+
+void loader::apply_set(const std::string& text) {
+  const auto equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw config_error(
+        fmt::format("--set {}: must be key=value, for example --set pcie.generation=4", text));
+  }
+  const std::string key = text.substr(0, equals);
+  const std::string value = text.substr(equals + 1);
+  toml::table parsed;
+  try {
+    parsed = toml::parse("value = " + value);
+  } catch (const toml::parse_error&) {
+    parsed = toml::table{{"value", value}};  // a word without quotes
+  }
+  const toml::node* node = parsed.get("value");
+  if (node == nullptr || parsed.size() != 1) {
+    throw config_error(fmt::format("--set {}: {}: not one value", text, key));
+  }
+  apply_set(text, key, *node);
+}
+
+void loader::apply_impl_option(const std::string& text) {
+  for (const std::string& part : split(text, ',')) {
+    const auto equals = part.find('=');
+    const toml::value<std::string> node(
+        equals == std::string::npos ? std::string() : part.substr(equals + 1));
+    const std::string stage = part.substr(0, equals);
+    const setting value("--impl " + text, stage, node);
+    if (equals == std::string::npos || equals == 0) {
+      value.fail("must be stage=model, stage=rtl or stage=lockstep, or all=...");
+    }
+    for (run_point& point : result_.points) {
+      apply_impl(point, value, stage, node.get());
+    }
+  }
+}
+
+void loader::apply_overrides() {
+  for (const std::string& each : overrides_.set) {
+    apply_set(each);
+  }
+  for (const std::string& each : overrides_.impl) {
+    apply_impl_option(each);
+  }
+  for (run_point& point : result_.points) {
+    point.seed = overrides_.seed.value_or(point.seed);
+    point.shuffle = overrides_.shuffle.value_or(point.shuffle);
+    point.rtl_clock_always = overrides_.rtl_clock_always.value_or(point.rtl_clock_always);
+  }
+}
+
+void loader::read_top(std::string_view key, const setting& value) {
+  static const std::vector<std::string> Known = {"scenario", "profile", "parameters", "impl",
+                                                 "workload", "points",  "report",     "trace",
+                                                 "expect"};
+  const auto section = [&](void (loader::*read)(std::string_view, const setting&)) {
+    each_key(value.table(), value.key(), [&](std::string_view inner, const setting& each) {
+      (this->*read)(inner, each);
+    });
+  };
+  if (key == "scenario") {
+    section(&loader::read_scenario);
+  } else if (key == "report") {
+    section(&loader::read_report);
+  } else if (key == "trace") {
+    section(&loader::read_trace);
+  } else if (key == "parameters") {
+    apply_parameters(base_, base_origin_, value);
+  } else if (key == "workload") {
+    apply_workload_table(base_, base_origin_, value);
+  } else if (key == "impl") {
+    each_key(value.table(), value.key(), [&](std::string_view stage, const setting& each) {
+      apply_impl(base_, each, std::string(stage), each.string());
+    });
+  } else if (key == "expect") {
+    read_expect(value.table(), "expect");
+  } else if (key != "profile" && key != "points") {
+    value.fail("unknown section" + suggestion(key, Known));
+  }
+}
+
+scenario loader::load() {
+  result_.file = file_;
+  result_.name = std::filesystem::path(file_).stem().string();
+  // The profile is what everything else changes, wherever it stands in the file.
+  if (overrides_.profile) {
+    const toml::value<std::string> node(*overrides_.profile);
+    read_profile(setting("--profile " + *overrides_.profile, "profile", node));
+  } else if (const toml::node* profile = root_.get("profile")) {
+    read_profile(at("profile", *profile));
+  }
+  each_key(root_, "",
+           [this](std::string_view key, const setting& value) { read_top(key, value); });
+  if (const toml::node* points = root_.get("points")) {
+    read_points(at("points", *points).array());
+  }
+  if (result_.points.empty()) {
+    result_.points.push_back(base_);
+    point_origins_.push_back(base_origin_);
+  }
+  expand_sizes();
+  apply_overrides();
+  for (std::size_t i = 0; i < result_.points.size(); ++i) {
+    check_point(result_.points[i], point_origins_[i], file_);
+    result_.points[i].set_by = std::move(point_origins_[i]);
+  }
+  if (result_.trace.from > result_.trace.to) {
+    throw config_error(fmt::format("{}: trace.from_ns: is after trace.to_ns", file_));
+  }
+  return std::move(result_);
+}
+
+}  // namespace
+
+void add_sink(trace_spec& trace, std::string_view name, const std::string& where) {
+  const std::vector<std::string> known = {"sqlite", "perfetto", "stages", "pcap", "all"};
+  const bool all = name == "all";
+  trace.sqlite |= all || name == "sqlite";
+  trace.perfetto |= all || name == "perfetto";
+  trace.stages |= all || name == "stages";
+  trace.pcap |= all || name == "pcap";
+  if (std::find(known.begin(), known.end(), name) == known.end()) {
+    throw config_error(
+        fmt::format("{}: there is no trace `{}`{}", where, name, suggestion(name, known)));
+  }
+}
+
+scenario parse_scenario(std::string_view text, const std::string& file,
+                        const scenario_overrides& overrides) {
+  return loader(parse_toml(text, file), file, overrides).load();
+}
+
+scenario load_scenario(const std::string& file, const scenario_overrides& overrides) {
+  return parse_scenario(read_text(file, "scenario"), file, overrides);
+}
+
+}  // namespace carillon

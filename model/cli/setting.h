@@ -1,0 +1,51 @@
+// One key and its value as the user wrote it, with the messages for values that are wrong.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <toml++/toml.h>
+
+namespace carillon {
+
+class setting {
+ public:
+  /// `where` is file:line or the option.
+  setting(std::string where, std::string key, const toml::node& value)
+      : where_(std::move(where)), key_(std::move(key)), value_(value) {}
+
+  [[nodiscard]] const std::string& where() const { return where_; }
+  [[nodiscard]] const std::string& key() const { return key_; }
+  [[nodiscard]] const toml::node& node() const { return value_; }
+
+  /// Throws config_error "where: key: problem".
+  [[noreturn]] void fail(std::string_view problem) const;
+
+  /// Throws "is a string, but must be `what`".
+  [[noreturn]] void wrong_type(std::string_view what) const;
+
+  [[nodiscard]] std::uint64_t integer(std::uint64_t min, std::uint64_t max) const;
+  [[nodiscard]] bool boolean() const;
+  [[nodiscard]] std::string string() const;
+  [[nodiscard]] double number() const;
+
+  /// The index of the value among the allowed words.
+  [[nodiscard]] std::size_t choice(const std::vector<std::string>& words) const;
+
+  [[nodiscard]] const toml::table& table() const;
+  [[nodiscard]] const toml::array& array() const;
+
+ private:
+  std::string where_;
+  std::string key_;
+  const toml::node& value_;
+};
+
+/// "a string", "an integer" ...
+std::string_view type_name(const toml::node& node);
+
+std::string position(const std::string& file, const toml::source_region& source);
+
+}  // namespace carillon

@@ -1,0 +1,181 @@
+// One simulation: the system, its workload, and everything that listens to them.
+
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <optional>
+
+#include "cli/breakdown.h"
+#include "cli/output_file.h"
+#include "cli/progress.h"
+#include "cli/runner.h"
+#include "cli/system.h"
+#include "cli/trace_sink.h"
+#include "cli/workload.h"
+#include "fabric/capture.h"
+
+#if CARILLON_RTL
+#include "cosim/rtl_domain.h"
+#endif
+
+namespace carillon {
+
+namespace {
+
+class progress_observer final : public message_observer {
+ public:
+  explicit progress_observer(progress_bar& bar) : bar_(bar) {}
+  void on_message(const message_record& /*message*/) override { bar_.advance(); }
+
+ private:
+  progress_bar& bar_;
+};
+
+#if CARILLON_RTL
+/// The command that repeats this very run.
+std::string replay_command(const scenario& what, const run_point& point) {
+  std::string impl;
+  for (const auto& [stage, kind] : point.impl) {
+    impl += fmt::format("{}{}={}", impl.empty() ? "" : ",", stage, to_string(kind));
+  }
+  return fmt::format("carillon run {} --impl {} --seed {} --shuffle {} --rtl-clock {}", what.file, impl,
+                     point.seed, point.shuffle, point.rtl_clock_always ? "always" : "busy");
+}
+#endif
+
+/// The taps of both ends of the cable.
+class wire_taps {
+ public:
+  wire_taps(system_model& system, const trace_spec& trace, const std::filesystem::path& folder,
+            trace_outputs* outputs) {
+    if (trace.pcap) {
+      capture_window window{trace.from, trace.to, std::numeric_limits<std::uint64_t>::max()};
+      capture_.emplace((folder / "wire.pcapng").string(), window);
+    }
+    for (unsigned i = 0; i < system_model::size(); ++i) {
+      node& end = system.at(i);
+      if (capture_) {
+        end.wire.tap(capture_->interface(end.adapter.shared().name));
+      }
+      if (outputs != nullptr) {
+        end.wire.tap(outputs->tap(end.adapter.shared().name));
+      }
+    }
+  }
+
+  void close() {
+    if (capture_) {
+      capture_->close();
+    }
+  }
+
+ private:
+  std::optional<capture> capture_;
+};
+
+/// Completes the traces of a run that failed; that failure is the one to report.
+void keep_traces(trace_outputs* outputs, wire_taps& taps) {
+  try {
+    if (outputs != nullptr) {
+      outputs->close({});
+    }
+    taps.close();
+  } catch (const output_error&) {
+    return;
+  }
+}
+
+run_effort effort_of(system_model& system) {
+  run_effort effort;
+  effort.wakes = system.context.clock.wakes();
+  effort.activations = system.context.clock.activations() + system.context.line.activations();
+  effort.callbacks = system.context.line.callbacks();
+  effort.messages = system.context.trace.opened();
+  for (unsigned i = 0; i < system_model::size(); ++i) {
+    for (const pcie_port* port : {&system.at(i).host.bus.port, &system.at(i).adapter.pcie()}) {
+      effort.tlps += port->sent_tlps();
+      effort.tlp_bytes += port->sent_bytes();
+    }
+  }
+  return effort;
+}
+
+}  // namespace
+
+json simulate(const scenario& what, const run_point& point, const run_options& options) {
+  require_picosecond_resolution();
+  const trace_spec trace = options.out.empty() ? trace_spec{} : what.trace;
+  if (trace.any()) {
+    make_output_folder(options.out);
+  }
+#if CARILLON_RTL
+  rtl_domain* rtl = nullptr;
+  const auto make_twins = [&](sim_context& context) {
+    rtl_options rtl_with;
+    rtl_with.always = point.rtl_clock_always;
+    rtl_with.replay = replay_command(what, point);
+    auto made = std::make_unique<rtl_domain>(context, std::move(rtl_with));
+    rtl = made.get();
+    return std::unique_ptr<twin_host>(std::move(made));
+  };
+#else
+  const std::function<std::unique_ptr<twin_host>(sim_context&)> make_twins;
+#endif
+  system_model system(point, workload::cores(point.workload), make_twins);
+  workload traffic(system, point);
+
+  breakdown times(system.context.trace, what.report_path,
+                  [&](const message_record& message) { return traffic.measured(message); });
+  system.context.trace.observe(times);
+  progress_bar bar(point.label.empty() ? what.name : point.label,
+                   point.workload.messages + point.workload.warmup, options.progress);
+  progress_observer progress(bar);
+  system.context.trace.observe(progress);
+  std::optional<trace_outputs> outputs;
+  if (trace.sqlite || trace.perfetto || trace.stages) {
+    outputs.emplace(system.context, trace, options.out);
+  }
+  wire_taps taps(system, trace, options.out, outputs ? &*outputs : nullptr);
+
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    traffic.start();
+    system.run();
+    traffic.check_finished();
+    system.check_drained();
+  } catch (...) {
+    // A run that failed is the one whose trace is wanted most: it ends where the run ended.
+    keep_traces(outputs ? &*outputs : nullptr, taps);
+    throw;
+  }
+  const auto end = std::chrono::steady_clock::now();
+  CARILLON_CHECK(times.messages() == point.workload.messages,
+                 "{} messages were measured, but the workload has {}", times.messages(),
+                 point.workload.messages);
+
+  run_facts facts;
+  facts.point = &point;
+  facts.times = &times;
+  facts.simulated = now_ps();
+  for (unsigned i = 0; i < system_model::size(); ++i) {
+    const nic& adapter = system.at(i).adapter;
+    facts.counters.push_back({const_cast<nic&>(adapter).shared().name, &adapter.counters()});
+  }
+  facts.checks = {{"failed_completions", traffic.failed_completions()},
+                  {"verified_messages", traffic.verified_messages()},
+                  {"wrong_bytes", traffic.wrong_bytes()}};
+  facts.effort = effort_of(system);
+  facts.effort.wall_seconds = std::chrono::duration<double>(end - start).count();
+#if CARILLON_RTL
+  if (rtl != nullptr) {
+    facts.effort.impl_events["rtl"] = rtl->edges();
+  }
+#endif
+  if (outputs) {
+    outputs->close(facts.counters);
+  }
+  taps.close();
+  return point_summary(facts);
+}
+
+}  // namespace carillon

@@ -1,0 +1,57 @@
+// summary.json: what a run found, for programs. docs/cli.md describes every key.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/breakdown.h"
+#include "cli/scenario.h"
+#include "cli/trace_sink.h"
+
+namespace carillon {
+
+using json = nlohmann::ordered_json;
+
+/// Changes whenever a key changes its meaning or goes away; new keys do not change it.
+inline constexpr const char* SummarySchema = "carillon-summary-1";
+
+/// How the run went, as opposed to what it found: no claim that two runs are identical covers it.
+struct run_effort {
+  double wall_seconds = 0;
+  std::uint64_t wakes = 0;
+  std::uint64_t activations = 0;   ///< kernel activations of clock and timeline
+  std::uint64_t callbacks = 0;     ///< of the timeline
+  std::uint64_t tlps = 0;          ///< sent over PCIe, all links and directions
+  std::uint64_t tlp_bytes = 0;
+  std::uint64_t messages = 0;      ///< all that were opened, warm-up and background included
+  std::map<std::string, std::uint64_t> impl_events;  ///< clock edges in RTL blocks
+};
+
+struct run_facts {
+  const run_point* point = nullptr;
+  const breakdown* times = nullptr;
+  std::vector<node_counters> counters;
+  ps_t simulated = 0;
+  std::map<std::string, distribution> extra_latency;  ///< of the workload, in ps
+  std::map<std::string, std::uint64_t> checks;        ///< of the workload: bytes compared, ...
+  run_effort effort;
+};
+
+/// What one simulation found: everything but the head and `expect`.
+json point_summary(const run_facts& facts);
+
+/// The whole document. With points, each one's part is at points.<label>.
+json scenario_summary(const scenario& what, const std::vector<json>& points);
+
+/// Compares and fills `expect`; returns whether all held.
+bool check_expectations(const scenario& what, json& summary);
+
+/// The value at a dotted path, or nullptr.
+const json* find_value(const json& root, std::string_view path);
+
+}  // namespace carillon

@@ -1,0 +1,78 @@
+#include "cli/system.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "common/run.h"
+
+namespace carillon {
+
+namespace {
+
+/// Locally administered, one for each node.
+constexpr std::uint64_t FirstMac = 0x020000000001;
+/// 10.0.0.1, 10.0.0.2 ...
+constexpr std::uint32_t FirstAddress = 0x0a000001;
+
+nic_options options_of(const run_point& point, unsigned index, twin_host* twins) {
+  nic_options options;
+  options.mac = FirstMac + index;
+  options.impl = point.impl;
+  options.twins = twins;
+  return options;
+}
+
+device_location location(const parameters& params) {
+  device_location where;
+  where.bar0 = static_cast<std::uint64_t>(params.nic.bar0_base);
+  where.bar2 = static_cast<std::uint64_t>(params.nic.bar2_base);
+  return where;
+}
+
+bool wants_twins(const run_point& point) {
+  for (const auto& [stage, impl] : point.impl) {
+    if (impl != impl_kind::model) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+node::node(sim_context& context, tlp_pool& tlps, unsigned index, unsigned cores, const nic_options& options)
+    : name(fmt::format("host{}", index)),
+      host(name.c_str(), context, tlps, cores),
+      wire(fmt::format("wire{}", index).c_str(), context),
+      adapter(context, fmt::format("nic{}", index), tlps, *this, options),
+      driver(host, location(context.params), adapter.shared().posted, gid_of_ipv4(FirstAddress + index)) {
+  host.bus.port.connect(adapter.pcie());
+  wire.listen(*this);
+}
+
+system_model::system_model(const run_point& point, unsigned cores,
+                           const std::function<std::unique_ptr<twin_host>(sim_context&)>& make_twins)
+    : context(point.params, point.seed, point.shuffle) {
+  if (wants_twins(point) && make_twins) {
+    twins_ = make_twins(context);
+  }
+  for (unsigned index = 0; index < size(); ++index) {
+    nodes_[index] =
+        std::make_unique<node>(context, tlps, index, cores, options_of(point, index, twins_.get()));
+  }
+  nodes_[0]->wire.connect(nodes_[1]->wire);
+}
+
+void system_model::run() {
+  run_simulation();
+}
+
+void system_model::check_drained() {
+  context.check_drained();
+  if (twins_ != nullptr) {
+    twins_->finish();
+  }
+}
+
+}  // namespace carillon

@@ -1,0 +1,64 @@
+// Two hosts, each with a NIC, and the cable between them: everything that one run simulates.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "cli/scenario.h"
+#include "common/context.h"
+#include "common/frame_sink.h"
+#include "common/tlp.h"
+#include "fabric/wire_link.h"
+#include "host/driver.h"
+#include "host/machine.h"
+#include "nic.h"
+
+namespace carillon {
+
+/// One end: a host, its NIC, and the NIC's end of the cable.
+class node final : private frame_sink, private wire_listener {
+ public:
+  node(sim_context& context, tlp_pool& tlps, unsigned index, unsigned cores, const nic_options& options);
+  node(const node&) = delete;
+  node& operator=(const node&) = delete;
+
+  const std::string name;
+  machine host;
+  wire_port wire;
+  nic adapter;
+  device driver;
+
+ private:
+  [[nodiscard]] ps_t free_at() const override { return wire.free_at(); }
+  void send(frame_item frame, ps_t first_bit) override { wire.send(std::move(frame), first_bit); }
+  void on_frame(frame_item&& frame, ps_t first_bit, ps_t last_bit) override {
+    adapter.on_frame(std::move(frame), first_bit, last_bit);
+  }
+};
+
+class system_model {
+ public:
+  /// `make_twins` makes the RTL side if a stage asks for it; empty in a program without RTL.
+  system_model(const run_point& point, unsigned cores,
+               const std::function<std::unique_ptr<twin_host>(sim_context&)>& make_twins);
+
+  sim_context context;
+  tlp_pool tlps;
+
+  [[nodiscard]] node& at(unsigned index) { return *nodes_.at(index); }
+  [[nodiscard]] static constexpr unsigned size() { return 2; }
+
+  /// Runs until nothing is left to happen.
+  void run();
+
+  /// At the end of a run: all streams empty, every credit home, nothing left over between model and RTL.
+  void check_drained();
+
+ private:
+  std::unique_ptr<twin_host> twins_;  ///< destroyed after the nodes that use it
+  std::array<std::unique_ptr<node>, 2> nodes_;
+};
+
+}  // namespace carillon

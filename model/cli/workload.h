@@ -1,0 +1,84 @@
+// The traffic of one run: programs on the cores of both hosts.
+//
+// Core 0 of a host brings the device up, connects the queue pairs and posts; core 1 answers receive work; the
+// background, if any, has a core for each of its queue pairs. Everything goes through the driver.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/scenario.h"
+#include "cli/system.h"
+#include "host/verbs.h"
+
+namespace carillon {
+
+class workload {
+ public:
+  workload(system_model& system, const run_point& point);
+  workload(const workload&) = delete;
+  workload& operator=(const workload&) = delete;
+  ~workload();
+
+  /// Cores that a host needs for it.
+  static unsigned cores(const workload_spec& spec);
+
+  /// Starts the programs; system_model::run then runs them to their end.
+  void start();
+
+  /// After the run: compares what is still in memory.
+  void finish();
+
+  /// Throws model_error if a program has not come to its end, naming what it waited for.
+  void check_finished() const;
+
+  /// Whether a message belongs to the measurement: not warm-up, not background.
+  [[nodiscard]] bool measured(const message_record& message) const;
+
+  /// Messages whose bytes were compared at the receiver, and bytes that were wrong.
+  [[nodiscard]] std::uint64_t verified_messages() const { return verified_messages_; }
+  [[nodiscard]] std::uint64_t wrong_bytes() const { return wrong_bytes_; }
+
+  /// Completions with an error.
+  [[nodiscard]] std::uint64_t failed_completions() const { return failed_; }
+
+ private:
+  struct connection;
+  struct side;
+
+  task<> main_program(unsigned index);
+  task<> set_up(unsigned index);
+  task<> connect(side& here, const side& there);
+  task<> requester_program(side& here);
+  task<> ping_pong_program(side& here);
+  task<> receiver_program(side& here);
+  task<> background_program(side& here, connection& link, std::size_t core_index);
+  task<> post_receives(cpu& core, connection& link, std::uint32_t count);
+  task<bool> post_batch(cpu& core, side& here, connection& link, std::uint32_t count);
+  /// Polls until the byte has this value; the message that wrote it is seen.
+  task<> see(cpu& core, polled_byte& arrival, std::uint8_t value);
+  /// Delays the post so that its doorbell's first symbol arrives on an edge of the core clock.
+  void align(cpu& core, const side& here) const;
+  void start_measuring(side& here);
+  void complete(side& here, const completion& entry);
+  [[nodiscard]] work_request request_of(const connection& link, std::uint64_t number, bool signaled) const;
+  [[nodiscard]] std::string state_of_affairs() const;
+  void fill(connection& link, std::uint64_t number) const;
+  void check(connection& link, std::uint64_t number);
+
+  system_model& system_;
+  const run_point& point_;
+  const workload_spec& spec_;
+  rendezvous ready_;
+  rendezvous connected_;
+  std::array<std::unique_ptr<side>, 2> sides_;
+  unsigned running_ = 0;
+  std::uint64_t failed_ = 0;
+  std::uint64_t verified_messages_ = 0;
+  std::uint64_t wrong_bytes_ = 0;
+};
+
+}  // namespace carillon

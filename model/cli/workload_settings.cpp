@@ -1,0 +1,280 @@
+#include "cli/workload_settings.h"
+
+#include <array>
+#include <bit>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cli/scenario_loader.h"
+#include "cli/text.h"
+#include "common/error.h"
+
+namespace carillon {
+
+namespace {
+
+constexpr std::uint64_t MaxMessage = std::uint64_t{1} << 31;  // the transport's limit
+constexpr std::uint32_t WqeControlBytes = 16;
+constexpr std::uint32_t WqeRemoteBytes = 16;
+constexpr std::uint32_t WqeDataBytes = 16;
+constexpr std::uint32_t WqeInlineHeaderBytes = 4;
+constexpr std::uint32_t LargestPostedWqe = 256;  // what one BlueFlame buffer takes
+constexpr std::uint32_t WqeBlockBytes = 64;
+
+template <class Enum>
+std::vector<std::string> words(std::initializer_list<Enum> values) {
+  std::vector<std::string> result;
+  for (const Enum value : values) {
+    result.emplace_back(to_string(value));
+  }
+  return result;
+}
+
+const std::vector<std::string>& opcodes() {
+  static const auto list =
+      words({work_opcode::write, work_opcode::write_imm, work_opcode::send, work_opcode::send_imm});
+  return list;
+}
+
+std::uint32_t small(const setting& value, std::uint64_t min, std::uint64_t max) {
+  return static_cast<std::uint32_t>(value.integer(min, max));
+}
+
+void apply_background(background_spec& background, const setting& value) {
+  static const std::vector<std::string> Keys = {"qps", "opcode", "size", "outstanding"};
+  for (const auto& [key, node] : value.table()) {
+    const setting each(value.where(), fmt::format("{}.{}", value.key(), key.str()), node);
+    if (key == "qps") {
+      background.qps = small(each, 0, 4096);
+    } else if (key == "opcode") {
+      background.opcode = static_cast<work_opcode>(each.choice(opcodes()));
+    } else if (key == "size") {
+      background.size = small(each, 0, MaxMessage);
+    } else if (key == "outstanding") {
+      background.outstanding = small(each, 1, 32768);
+    } else {
+      each.fail("unknown key" + suggestion(key.str(), Keys));
+    }
+  }
+}
+
+void apply_inline(workload_spec& workload, const setting& value) {
+  if (const auto flag = value.node().value_exact<bool>()) {
+    workload.inline_data = *flag ? inline_mode::always : inline_mode::never;
+    return;
+  }
+  if (value.node().value_exact<std::string>() != "auto") {
+    value.fail("must be true, false or \"auto\"");
+  }
+  workload.inline_data = inline_mode::automatic;
+}
+
+void apply_queue_depth(workload_spec& workload, const setting& value) {
+  const std::uint32_t depth = small(value, 1, 32768);
+  if (!std::has_single_bit(depth)) {
+    value.fail(fmt::format("{} is not a power of two; the nearest are {} and {}", depth,
+                           std::bit_floor(depth), std::bit_ceil(depth)));
+  }
+  workload.queue_depth = depth;
+}
+
+using apply_function = void (*)(workload_spec&, const setting&);
+
+struct workload_key {
+  const char* name;
+  apply_function apply;
+};
+
+constexpr std::uint64_t Many = std::uint64_t{1} << 40;
+
+const std::array<workload_key, 16> WorkloadKeys = {{
+    {"kind",
+     [](workload_spec& w, const setting& v) {
+       w.kind = static_cast<workload_kind>(
+           v.choice(words({workload_kind::write_lat, workload_kind::ping_pong, workload_kind::stream})));
+     }},
+    {"opcode",
+     [](workload_spec& w, const setting& v) {
+       w.opcode = static_cast<work_opcode>(v.choice(opcodes()));
+     }},
+    {"size", [](workload_spec& w, const setting& v) { w.size = small(v, 0, MaxMessage); }},
+    {"messages", [](workload_spec& w, const setting& v) { w.messages = v.integer(1, Many); }},
+    {"warmup", [](workload_spec& w, const setting& v) { w.warmup = v.integer(0, Many); }},
+    {"outstanding", [](workload_spec& w, const setting& v) { w.outstanding = small(v, 1, 32768); }},
+    {"qps", [](workload_spec& w, const setting& v) { w.qps = small(v, 1, 65536); }},
+    {"queue_depth", apply_queue_depth},
+    {"submit",
+     [](workload_spec& w, const setting& v) {
+       w.submit =
+           static_cast<submit_mode>(v.choice(words({submit_mode::doorbell, submit_mode::blueflame})));
+     }},
+    {"inline", apply_inline},
+    {"batch", [](workload_spec& w, const setting& v) { w.batch = small(v, 1, 32768); }},
+    {"signaled_every",
+     [](workload_spec& w, const setting& v) { w.signaled_every = small(v, 1, 32768); }},
+    {"directions",
+     [](workload_spec& w, const setting& v) { w.both_directions = v.choice({"one", "both"}) == 1; }},
+    {"align_doorbell", [](workload_spec& w, const setting& v) { w.align_doorbell = v.boolean(); }},
+    {"verify", [](workload_spec& w, const setting& v) { w.verify = v.boolean(); }},
+    {"background", [](workload_spec& w, const setting& v) { apply_background(w.background, v); }},
+}};
+
+bool writes(work_opcode opcode) {
+  return opcode == work_opcode::write || opcode == work_opcode::write_imm;
+}
+
+class combination_check {
+ public:
+  combination_check(const run_point& point,
+                    const std::map<std::string, std::string, std::less<>>& origin,
+                    const std::string& fallback)
+      : point_(point), origin_(origin), fallback_(fallback) {}
+
+  void run() const {
+    check_submission();
+    check_queue();
+    check_kind();
+    check_network();
+  }
+
+ private:
+  template <class... Args>
+  void require(bool holds, std::string_view key, fmt::format_string<Args...> text,
+               Args&&... args) const {
+    if (holds) {
+      return;
+    }
+    const auto found = origin_.find(key);
+    throw config_error(fmt::format("{}: {}{}: {}", found != origin_.end() ? found->second : fallback_,
+                                   key, point_.label.empty() ? "" : " (point " + point_.label + ")",
+                                   fmt::format(text, std::forward<Args>(args)...)));
+  }
+
+  void check_submission() const {
+    const workload_spec& w = point_.workload;
+    const std::uint32_t limit = inline_limit(w.opcode);
+    require(w.inline_data != inline_mode::always || w.size <= limit, "workload.inline",
+            "{} B do not fit into a WQE of {} B; a {} takes at most {} B inline", w.size,
+            LargestPostedWqe, to_string(w.opcode), limit);
+    require(w.submit != submit_mode::blueflame || w.batch == 1, "workload.submit",
+            "BlueFlame carries one WQE a post, so workload.batch must be 1, not {}", w.batch);
+  }
+
+  void check_queue() const {
+    const workload_spec& w = point_.workload;
+    const std::uint32_t blocks = (wqe_bytes(w) + WqeBlockBytes - 1) / WqeBlockBytes;
+    const std::uint64_t needed = std::uint64_t{blocks} * w.outstanding;
+    require(needed <= w.queue_depth, "workload.outstanding",
+            "{} requests of {} x 64 B need {} entries of the send queue; workload.queue_depth is {}",
+            w.outstanding, blocks, needed, w.queue_depth);
+    require(w.batch <= w.outstanding, "workload.batch",
+            "{} WQEs a doorbell need as many outstanding; workload.outstanding is {}", w.batch,
+            w.outstanding);
+    const std::uint32_t room =
+        w.kind == workload_kind::ping_pong ? w.queue_depth / blocks : w.outstanding;
+    require(w.signaled_every <= room, "workload.signaled_every",
+            "at most {}: with fewer completions the send queue is never freed", room);
+  }
+
+  void check_kind() const {
+    const workload_spec& w = point_.workload;
+    if (w.kind != workload_kind::ping_pong) {
+      return;
+    }
+    require(w.outstanding == 1, "workload.outstanding",
+            "a ping_pong has one request in flight, not {}", w.outstanding);
+    require(w.opcode != work_opcode::write || w.size > 0, "workload.size",
+            "nobody can see a write of 0 B arrive; at least 1");
+    require(w.both_directions, "workload.directions", "a ping_pong has \"both\"");
+  }
+
+  void check_network() const {
+    const parameters& p = point_.params;
+    // The longest header chain between Ethernet and payload, and the ICRC.
+    constexpr std::int64_t UdpToRethImmIcrc = 8 + 12 + 16 + 4 + 4;
+    const std::int64_t ip = p.wire.ip_version == 6 ? 40 : 20;
+    const std::int64_t needed = static_cast<std::int64_t>(p.wire.mtu) + ip + UdpToRethImmIcrc;
+    require(needed <= static_cast<std::int64_t>(p.wire.ethernet_mtu), "wire.mtu",
+            "packets of {} B payload need an Ethernet MTU of {} B; wire.ethernet_mtu is {}",
+            p.wire.mtu, needed, p.wire.ethernet_mtu);
+    const std::uint64_t qps = std::uint64_t{point_.workload.qps} + point_.workload.background.qps;
+    // Both ends of a loop-back pair and the numbers below the first usable one.
+    const std::uint64_t limit = (std::uint64_t{1} << static_cast<unsigned>(p.nic.log_max_qp)) / 2;
+    require(qps <= limit, "workload.qps", "{} QPs with the background's; nic.log_max_qp allows {}",
+            qps, limit);
+    require(static_cast<std::int64_t>(p.host.nic_node) < static_cast<std::int64_t>(p.host.numa_nodes),
+            "host.nic_node", "there are only {} nodes (host.numa_nodes)", p.host.numa_nodes);
+    require(static_cast<std::int64_t>(p.fabric.ecn_min_bytes) <=
+                static_cast<std::int64_t>(p.fabric.ecn_max_bytes),
+            "fabric.ecn_min_bytes", "is larger than fabric.ecn_max_bytes, {}",
+            p.fabric.ecn_max_bytes);
+  }
+
+  const run_point& point_;
+  const std::map<std::string, std::string, std::less<>>& origin_;
+  const std::string& fallback_;
+};
+
+}  // namespace
+
+const char* to_string(workload_kind kind) {
+  constexpr std::array Names = {"write_lat", "ping_pong", "stream"};
+  return Names[static_cast<std::size_t>(kind)];
+}
+
+const char* to_string(work_opcode opcode) {
+  constexpr std::array Names = {"write", "write_imm", "send", "send_imm"};
+  return Names[static_cast<std::size_t>(opcode)];
+}
+
+const char* to_string(submit_mode mode) {
+  constexpr std::array Names = {"doorbell", "blueflame"};
+  return Names[static_cast<std::size_t>(mode)];
+}
+
+const char* to_string(inline_mode mode) {
+  constexpr std::array Names = {"never", "always", "auto"};
+  return Names[static_cast<std::size_t>(mode)];
+}
+
+std::uint32_t inline_limit(work_opcode opcode) {
+  return LargestPostedWqe - WqeControlBytes - (writes(opcode) ? WqeRemoteBytes : 0) -
+         WqeInlineHeaderBytes;
+}
+
+std::uint32_t wqe_bytes(const workload_spec& workload) {
+  const std::uint32_t fixed = WqeControlBytes + (writes(workload.opcode) ? WqeRemoteBytes : 0);
+  if (!workload.inlined(inline_limit(workload.opcode))) {
+    return fixed + (workload.size == 0 ? 0 : WqeDataBytes);
+  }
+  const std::uint32_t inlined = workload.size == 0 ? 0 : WqeInlineHeaderBytes + workload.size;
+  return fixed + (inlined + 15) / 16 * 16;
+}
+
+std::vector<std::string> workload_keys() {
+  std::vector<std::string> result;
+  for (const workload_key& each : WorkloadKeys) {
+    result.emplace_back(each.name);
+  }
+  return result;
+}
+
+void apply_workload(workload_spec& workload, std::string_view key, const setting& value) {
+  for (const workload_key& each : WorkloadKeys) {
+    if (key == each.name) {
+      each.apply(workload, value);
+      return;
+    }
+  }
+  value.fail("unknown key" + suggestion(key, workload_keys()));
+}
+
+void check_point(const run_point& point,
+                 const std::map<std::string, std::string, std::less<>>& origin,
+                 const std::string& fallback) {
+  combination_check(point, origin, fallback).run();
+}
+
+}  // namespace carillon

@@ -1,0 +1,36 @@
+#include "tb/common/mutant_blocks.h"
+
+#include <memory>
+
+#include "Vwqe_parser__backpressure.h"
+#include "Vwqe_parser__busy.h"
+#include "Vwqe_parser__content_body.h"
+#include "Vwqe_parser__content_key.h"
+#include "Vwqe_parser__slots.h"
+#include "Vwqe_parser__timing.h"
+#include "cosim/wqe_parser_pins.h"
+
+namespace carillon {
+
+namespace {
+
+template <class Model>
+void add(const char* variant) {
+  // Their own assertions would end the program before the checker that is under test has its say.
+  rtl_registry::instance().add("wqe_parser", variant, [] {
+    return std::make_unique<verilated_block<Model>>(&wqe_parser_pins<Model>, false);
+  });
+}
+
+}  // namespace
+
+void register_mutants() {
+  add<Vwqe_parser__backpressure>("backpressure");
+  add<Vwqe_parser__busy>("busy");
+  add<Vwqe_parser__content_body>("content_body");
+  add<Vwqe_parser__content_key>("content_key");
+  add<Vwqe_parser__slots>("slots");
+  add<Vwqe_parser__timing>("timing");
+}
+
+}  // namespace carillon
