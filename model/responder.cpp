@@ -209,6 +209,7 @@ void responder::decide(cycle_t t, packet_slot& slot) {
   qp_state_row& row = rows_[qpn];
   slot.at = phase::write;
   slot.ready = t + KeyLookup;
+  wake(slot.ready);
   if (slot.refused || slot.abandoned) {
     commit(t, qpn, nullptr);
     return;

@@ -142,6 +142,7 @@ json simulate(const scenario& what, const run_point& point, const run_options& o
     traffic.start();
     system.run();
     traffic.check_finished();
+    traffic.finish();
     system.check_drained();
   } catch (...) {
     // A run that failed is the one whose trace is wanted most: it ends where the run ended.

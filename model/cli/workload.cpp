@@ -398,10 +398,12 @@ task<> workload::requester_program(side& here) {
     for (std::uint32_t step = 0; step < spec_.qps && posted < here.total; ++step) {
       connection& link = *here.links[turn];
       const std::uint64_t window = link.outstanding - (link.posted - link.completed);
+      // A batch is either warm-up or measured.
+      const std::uint64_t phase_end = posted < here.warmup ? here.warmup : here.total;
       const auto count = static_cast<std::uint32_t>(
-          std::min<std::uint64_t>({spec_.batch, link.quota - link.posted, here.total - posted}));
+          std::min<std::uint64_t>({spec_.batch, link.quota - link.posted, phase_end - posted}));
       if (count != 0 && count <= window) {
-        if (posted < here.warmup && posted + count >= here.warmup) {
+        if (posted < here.warmup && posted + count == here.warmup) {
           // The next post is the first that counts.
           here.measure_next = true;
         }
