@@ -57,7 +57,7 @@ TEST(nic_latency, a_payload_of_1_kib_saves_six_completions) {
 TEST(nic_latency, three_busy_qps_lengthen_named_waits_and_no_service) {
   // A host read's service is its round trip, whose last cycle depends on where the answer falls between two edges.
   const json summary =
-      run_with("doorbell_to_wire", {"workload.messages=50", "workload.background.qps=3", "workload.background.size=4096"});
+      run_with("doorbell_to_wire", {"workload.messages=200", "workload.background={ qps = 3, size = 4096, outstanding = 8 }"});
   for (const auto& [stage, budget] : Reference) {
     const double tolerance = stage == "wqe_fetch" || stage == "payload_dma" ? 1.0 : 0.0;
     EXPECT_NEAR(cycles(summary, stage, "service"), budget, tolerance) << stage;

@@ -129,8 +129,7 @@ class pcie_rx_open : public pcie_rx_bench {
   sink<mmio_answer> refused{"refused", bench, refusals};
 };
 
-// Time
-// -----------------------------------------------------------------------------------------------------
+// Time ----
 
 TEST_P(pcie_rx_open, forty_cycles_for_a_doorbell_and_for_64_bytes_on_an_edge_and_off_it) {
   arrive(write(Bar2, 8), 5'000, 5'559);             // 32 bytes at 57.3 bytes/ns
@@ -193,8 +192,7 @@ TEST_P(pcie_rx_open, TLPs_pass_one_beat_a_cycle_in_order) {
   EXPECT_EQ(order(3), 5'000U);  // from 23 to 28
 }
 
-// Where it goes
-// ----------------------------------------------------------------------------------------------
+// Where it goes ----
 
 TEST_P(pcie_rx_open, a_BAR_is_found_by_its_level) {
   arrive(write(Bar0 + 0x14, 4), 10'000, 10'500);
@@ -368,8 +366,7 @@ TEST_P(pcie_rx_open, random_headers_are_served_answered_or_counted) {
   EXPECT_GT(bench.count(counter::PcieRxUnsupported), 5000U);
 }
 
-// Flow control
-// -----------------------------------------------------------------------------------------------
+// Flow control ----
 
 TEST_P(pcie_rx_open, credits_go_home_when_a_TLP_enters) {
   for (unsigned i = 0; i < 3; ++i) {

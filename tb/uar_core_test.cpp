@@ -111,8 +111,7 @@ class uar_core_test : public Test {
   cycle_t now = 1;
 };
 
-// Doorbells
-// ----------------------------------------------------------------------------------------------
+// Doorbells ----
 
 TEST_F(uar_core_test, one_8_byte_store_is_a_doorbell) {
   doorbell(Page, 0, 8, wqe(5, 4));
@@ -208,8 +207,7 @@ TEST_F(uar_core_test, an_8_byte_store_to_the_buffers_start_is_a_doorbell) {
   expect_clean_page();
 }
 
-// Bursts in every order
-// ------------------------------------------------------------------------------------
+// Bursts in every order ----
 
 TEST_F(uar_core_test, one_line_of_64_bytes) {
   put(wqe(5, 4), {0, 64});
@@ -296,8 +294,7 @@ TEST_F(uar_core_test, WQEs_of_one_writer_never_mix_however_they_are_cut) {
   }
 }
 
-// Bursts that go wrong
-// --------------------------------------------------------------------------------------
+// Bursts that go wrong ----
 
 TEST_F(uar_core_test, an_overlap_ends_the_burst) {
   put(wqe(5, 4), {0, 32});
@@ -435,8 +432,7 @@ TEST_F(uar_core_test, without_a_slot_a_burst_becomes_a_doorbell_and_is_counted_o
   EXPECT_EQ(counted(), "");
 }
 
-// Two writers
-// ----------------------------------------------------------------------------------------------
+// Two writers ----
 
 TEST_F(uar_core_test, writers_on_two_pages_do_not_meet) {
   put(wqe(5, 8), {0, 32}, Page);

@@ -18,8 +18,7 @@ using bench::wqe_fetch_bench;
 
 using ranges = std::vector<std::pair<std::uint64_t, std::uint32_t>>;
 
-// Time
-// -----------------------------------------------------------------------------------------------------
+// Time ----
 
 TEST_P(wqe_fetch_bench, lookup_5_arbiter_10_read_and_9) {
   make_qp(1);
@@ -51,8 +50,7 @@ TEST_P(wqe_fetch_bench, WQEs_of_one_read_follow_beat_by_beat) {
   expect_all_posted();
 }
 
-// Doorbells
-// --------------------------------------------------------------------------------------------------
+// Doorbells ----
 
 TEST_P(wqe_fetch_bench, doorbells_coalesce_while_the_QP_is_pending) {
   make_qp(1);
@@ -134,8 +132,7 @@ TEST_P(wqe_fetch_bench, a_QP_that_is_not_ready_drops_its_doorbells) {
   expect_all_posted();
 }
 
-// Reads
-// ------------------------------------------------------------------------------------------------------
+// Reads ----
 
 TEST_P(wqe_fetch_bench, reads_end_at_the_page_and_at_the_rings_end) {
   make_qp(1, 3, qp_state::Rts, 0x50f80);  // eight slots, two of them before the page's end
@@ -305,8 +302,7 @@ TEST_P(wqe_fetch_bench, long_WQEs_of_many_QPs_cannot_lock_each_other_out) {
   expect_all_posted();
 }
 
-// BlueFlame
-// ----------------------------------------------------------------------------------------------------
+// BlueFlame ----
 
 TEST_P(wqe_fetch_bench, the_next_WQE_of_an_idle_QP_is_handed_on_in_a_cycle) {
   make_qp(1);
@@ -388,8 +384,7 @@ TEST_P(wqe_fetch_bench, without_room_at_the_parser_BlueFlame_becomes_a_doorbell)
   EXPECT_EQ(bench.count(counter::BfDemoted), 1U);
 }
 
-// Commands and history
-// -----------------------------------------------------------------------------------------
+// Commands and history ----
 
 TEST_P(wqe_fetch_bench, a_reset_forgets_what_is_under_way) {
   dma.delay = [](std::size_t n) { return n < 2 ? cycle_t{100} : cycle_t{300}; };
@@ -450,8 +445,7 @@ TEST_P(wqe_fetch_bench, a_batch_has_complete_histories_with_one_doorbell) {
   }
 }
 
-// Everything at once
-// -------------------------------------------------------------------------------------------
+// Everything at once ----
 
 TEST_P(wqe_fetch_bench, random_traffic_arrives_once_and_in_order) {
   random_stream random(3, "wqe_fetch");

@@ -12,7 +12,6 @@ tlp_egress::tlp_egress(sim_context& context, pcie_port& port, name_id place)
       port_(port),
       place_(place),
       link_(context.trace.intern("link")),
-      own_(context.trace.intern("serialization")),
       flow_control_(context.trace.intern("flow_control")),
       order_(context.trace.intern("order")) {}
 
@@ -29,9 +28,10 @@ void tlp_egress::push(tlp* packet) {
   pump();
 }
 
-void tlp_egress::blocked(queue& waiting, ps_t now, name_id reason) {
-  if (waiting.causes.empty() || waiting.causes.back().reason != reason) {
-    waiting.causes.push_back({now, reason});
+void tlp_egress::blocked(queue& waiting, ps_t now, name_id reason, std::uint32_t occupant) {
+  if (waiting.causes.empty() || waiting.causes.back().reason != reason ||
+      waiting.causes.back().occupant != occupant) {
+    waiting.causes.push_back({now, reason, occupant});
   }
 }
 
@@ -46,7 +46,7 @@ void tlp_egress::send_front(queue& from, ps_t now) {
       if (begin < end) {
         // Behind its own message's data it is on its way; behind another's it waits.
         sent.packet->trace =
-            from.causes[i].reason == own_
+            from.causes[i].occupant == sent.packet->trace.message
                 ? context_.trace.flight(sent.packet->trace, site, begin, end)
                 : context_.trace.wait(sent.packet->trace, site, from.causes[i].reason, begin, end);
       }
@@ -82,8 +82,7 @@ void tlp_egress::pump() {
       for (queue& each : queues_) {
         if (!each.empty()) {
           any = true;
-          const bool own = each.front().packet->trace.message == port_.last_message();
-          blocked(each, now, own ? own_ : link_);
+          blocked(each, now, link_, port_.last_message());
         }
       }
       if (any && alarm_ != free) {

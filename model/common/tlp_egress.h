@@ -42,6 +42,7 @@ class tlp_egress : private timed {
   struct cause {
     ps_t since;
     name_id reason;
+    std::uint32_t occupant;  ///< message that the link carries
   };
 
   struct queue {
@@ -55,14 +56,13 @@ class tlp_egress : private timed {
   };
 
   void on_time(ps_t now, std::uint64_t what) override;
-  void blocked(queue& waiting, ps_t now, name_id reason);
+  void blocked(queue& waiting, ps_t now, name_id reason, std::uint32_t occupant = 0);
   void send_front(queue& from, ps_t now);
 
   sim_context& context_;
   pcie_port& port_;
   const name_id place_;
   const name_id link_;
-  const name_id own_;  ///< the link carries earlier TLPs of the same message
   const name_id flow_control_;
   const name_id order_;
   std::array<queue, 3> queues_;  ///< by tlp_class
