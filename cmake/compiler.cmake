@@ -12,7 +12,7 @@ if(CARILLON_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # ccache serves files that use a precompiled header only when told that this is all right.
   set(CMAKE_CXX_COMPILER_LAUNCHER
       ${CMAKE_COMMAND} -E env
-      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      CCACHE_SLOPPINESS=pch_defines,time_macros
       ${CARILLON_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${CARILLON_CCACHE})
 endif()

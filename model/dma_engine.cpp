@@ -264,8 +264,7 @@ bool dma_engine::send_write(cycle_t t) {
     nic_.counters.add(counter::DmaWriteBytes, write_.item.length);
   }
   dma_write& item = write_.item;
-  tlp* packet =
-      prepare(item.trace, writes_[write_.client].site, write_.since, write_.last_tlp, t);
+  tlp* packet = prepare(item.trace, writes_[write_.client].site, write_.since, write_.last_tlp, t);
   make_memory_write(*packet, item.function, address,
                     item.from.data() + item.from_offset + write_.sent, bytes);
   write_.sent += bytes;
@@ -297,8 +296,8 @@ dma_engine::blocked dma_engine::start_read(cycle_t t) {
   const std::uint32_t group = free_groups_.back();
   free_groups_.pop_back();
   groups_[group] = {client, item.cookie, std::move(item.into), item.length, dma_status::ok};
-  read_ = {true,        client,     group, item.function, item.address, item.into_offset,
-           item.length, item.trace, t, 0};
+  read_ = {true,       client, group, item.function, item.address, item.into_offset, item.length,
+           item.trace, t,      0};
   nic_.counters.add(counter::DmaReads);
   nic_.counters.add(counter::DmaReadBytes, item.length);
   return blocked::none;
@@ -350,8 +349,9 @@ tlp* dma_engine::prepare(trace_ref& history, const trace_site& booked, cycle_t& 
   tlp* packet = nic_.tlps.take();
   packet->row = booked.row;
   // Behind its own TLPs a request is on its way; behind another's it waits.
-  history = last_tlp == sent_ ? context_.trace.flight(history, booked, time_of(since), time_of(t))
-                              : context_.trace.wait(history, booked, link_reason_, time_of(since), time_of(t));
+  history = last_tlp == sent_
+                ? context_.trace.flight(history, booked, time_of(since), time_of(t))
+                : context_.trace.wait(history, booked, link_reason_, time_of(since), time_of(t));
   packet->trace = history;
   since = t;
   last_tlp = ++sent_;

@@ -117,9 +117,10 @@ class dma_engine final : public stage {
   blocked start_read(cycle_t t);
   [[nodiscard]] blocked read_blocked();
   void explain_inputs(cycle_t t, bool link_busy, bool sent);
-  /// A TLP whose history continues `history`, which ends in cycle `since`; both move on to t. `last_tlp` is the number of
-  /// the request's TLP before it.
-  tlp* prepare(trace_ref& history, const trace_site& booked, cycle_t& since, std::uint64_t& last_tlp, cycle_t t);
+  /// A TLP whose history continues `history`, which ends in cycle `since`; both move on to t.
+  /// `last_tlp` is the number of the request's TLP before it.
+  tlp* prepare(trace_ref& history, const trace_site& booked, cycle_t& since,
+               std::uint64_t& last_tlp, cycle_t t);
   template <class Source>
   std::size_t oldest(const std::vector<Source>& sources, cycle_t t) const;
   blocker because(std::string name, const verdict& state, blocked why);

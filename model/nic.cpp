@@ -6,6 +6,7 @@
 #include "common/stream.h"
 #include "completion.h"
 #include "dma_engine.h"
+#include "gen/stages.h"
 #include "packet_builder.h"
 #include "payload_dma.h"
 #include "pcie_endpoint.h"
@@ -21,8 +22,6 @@
 #include "wqe_fetch.h"
 #include "wqe_parser.h"
 
-#include "gen/stages.h"
-
 namespace carillon {
 
 namespace {
@@ -33,14 +32,16 @@ struct stream_maker {
   const std::string& prefix;
 
   template <class T>
-  [[nodiscard]] std::unique_ptr<stream<T>> of(const char* name, unsigned depth, unsigned max_beats = 1) const {
+  [[nodiscard]] std::unique_ptr<stream<T>> of(const char* name, unsigned depth,
+                                              unsigned max_beats = 1) const {
     return std::make_unique<stream<T>>(context, prefix + "." + name, depth, max_beats);
   }
 };
 
 /// A reader's pair of streams to the context RAM.
 struct context_pair {
-  context_pair(const stream_maker& make, const std::string& reader, unsigned requests, unsigned answers)
+  context_pair(const stream_maker& make, const std::string& reader, unsigned requests,
+               unsigned answers)
       : reads(make.of<context_read>((reader + ".context_read").c_str(), requests)),
         lines(make.of<context_line>(("qpc_ram." + reader + "_line").c_str(), answers)) {}
 
@@ -75,10 +76,11 @@ constexpr unsigned MaxDmaBeats = BufferBytes / BeatBytes;
 
 }  // namespace
 
-// The order of the members is the order of construction: streams, then stages. Nothing depends on it but the
-// ranks of processes, which decide nothing.
+// The order of the members is the order of construction: streams, then stages. Nothing depends on
+// it but the ranks of processes, which decide nothing.
 struct nic::parts {
-  parts(sim_context& context, std::string name, tlp_pool& tlps, frame_sink& sink, const nic_options& options)
+  parts(sim_context& context, std::string name, tlp_pool& tlps, frame_sink& sink,
+        const nic_options& options)
       : shared(context, std::move(name), tlps),
         make{context, shared.name},
         port((shared.name + "_pcie").c_str(), context, advertised_credits(context.params)),
@@ -88,7 +90,10 @@ struct nic::parts {
   }
 
   void build(frame_sink& sink, const nic_options& options);
-  [[nodiscard]] std::string path(const char* stage_name) const { return shared.name + "_" + stage_name; }
+
+  [[nodiscard]] std::string path(const char* stage_name) const {
+    return shared.name + "_" + stage_name;
+  }
 
   nic_shared shared;
   stream_maker make;
@@ -96,7 +101,8 @@ struct nic::parts {
   level<bar_map> bars;
 
   // From the host.
-  std::unique_ptr<stream<mmio_write>> uar_writes = make.of<mmio_write>("pcie_rx.uar_write", stage_spec::pcie_rx::Depth);
+  std::unique_ptr<stream<mmio_write>> uar_writes =
+      make.of<mmio_write>("pcie_rx.uar_write", stage_spec::pcie_rx::Depth);
   std::unique_ptr<stream<mmio_read>> uar_reads = make.of<mmio_read>("pcie_rx.uar_read", ShortQueue);
   std::unique_ptr<stream<mmio_write>> register_writes =
       make.of<mmio_write>("pcie_rx.register_write", stage_spec::pcie_rx::Depth);
@@ -104,7 +110,8 @@ struct nic::parts {
       make.of<mmio_read>("pcie_rx.register_read", ShortQueue);
   std::unique_ptr<stream<read_completion>> completion_tlps =
       make.of<read_completion>("pcie_rx.completion", 512, MaxDmaBeats);
-  std::unique_ptr<stream<mmio_answer>> refusals = make.of<mmio_answer>("pcie_rx.refusal", ShortQueue);
+  std::unique_ptr<stream<mmio_answer>> refusals =
+      make.of<mmio_answer>("pcie_rx.refusal", ShortQueue);
   std::unique_ptr<stream<mmio_answer>> uar_answers = make.of<mmio_answer>("uar.answer", 16);
   std::unique_ptr<stream<mmio_answer>> register_answers =
       make.of<mmio_answer>("pcie_endpoint.answer", 16);
@@ -113,7 +120,8 @@ struct nic::parts {
   context_pair rx_common{make, "rx_parser_common", ShortQueue, LineQueue};
   context_pair rx_responder{make, "rx_parser_responder", ShortQueue, LineQueue};
   context_pair parser_context{make, "wqe_parser", stage_spec::wqe_parser::CtxReadDepth, LineQueue};
-  context_pair parser_keys{make, "wqe_parser_key", stage_spec::wqe_parser::KeyReadDepth, stage_spec::wqe_parser::KeyReadDepth};
+  context_pair parser_keys{make, "wqe_parser_key", stage_spec::wqe_parser::KeyReadDepth,
+                           stage_spec::wqe_parser::KeyReadDepth};
   context_pair fetch_context{make, "wqe_fetch", ShortQueue, LineQueue};
   context_pair uar_context{make, "uar", ShortQueue, LineQueue};
   context_pair builder_context{make, "packet_builder", ShortQueue, LineQueue};
@@ -124,23 +132,29 @@ struct nic::parts {
       make.of<context_write>("pcie_endpoint.context_write", ShortQueue);
   std::unique_ptr<stream<context_write>> responder_lines =
       make.of<context_write>("responder.context_write", 16);
-  std::unique_ptr<stream<qp_error>> send_errors = make.of<qp_error>("tx_sched.qp_error", ShortQueue);
+  std::unique_ptr<stream<qp_error>> send_errors =
+      make.of<qp_error>("tx_sched.qp_error", ShortQueue);
 
   // Transmit.
-  std::unique_ptr<stream<doorbell>> doorbells = make.of<doorbell>("uar.doorbell", stage_spec::uar::Depth);
+  std::unique_ptr<stream<doorbell>> doorbells =
+      make.of<doorbell>("uar.doorbell", stage_spec::uar::Depth);
   dma_pair fetch_dma{make, "wqe_fetch", DmaQueue, stage_spec::wqe_fetch::Outstanding};
-  std::unique_ptr<stream<wqe_item>> wqes =
-      make.of<wqe_item>("wqe_fetch.wqe", stage_spec::wqe_fetch::Depth, stage_spec::wqe_fetch::MaxBeats);
-  std::unique_ptr<stream<work_item>> work =
-      make.of<work_item>("wqe_parser.work", stage_spec::wqe_parser::Depth, stage_spec::wqe_parser::MaxBeats);
-  std::unique_ptr<stream<packet_item>> packets = make.of<packet_item>("tx_sched.packet", stage_spec::tx_sched::Depth);
-  std::unique_ptr<stream<packet_item>> direct = make.of<packet_item>("tx_sched.direct", stage_spec::tx_sched::Depth);
-  std::unique_ptr<stream<sent_packet>> sent = make.of<sent_packet>("tx_sched.sent", stage_spec::tx_sched::Depth);
-  dma_pair payload_reads{make, "payload_dma", DmaQueue, stage_spec::payload_dma::Outstanding * MaxSge};
+  std::unique_ptr<stream<wqe_item>> wqes = make.of<wqe_item>(
+      "wqe_fetch.wqe", stage_spec::wqe_fetch::Depth, stage_spec::wqe_fetch::MaxBeats);
+  std::unique_ptr<stream<work_item>> work = make.of<work_item>(
+      "wqe_parser.work", stage_spec::wqe_parser::Depth, stage_spec::wqe_parser::MaxBeats);
+  std::unique_ptr<stream<packet_item>> packets =
+      make.of<packet_item>("tx_sched.packet", stage_spec::tx_sched::Depth);
+  std::unique_ptr<stream<packet_item>> direct =
+      make.of<packet_item>("tx_sched.direct", stage_spec::tx_sched::Depth);
+  std::unique_ptr<stream<sent_packet>> sent =
+      make.of<sent_packet>("tx_sched.sent", stage_spec::tx_sched::Depth);
+  dma_pair payload_reads{make, "payload_dma", DmaQueue,
+                         stage_spec::payload_dma::Outstanding* MaxSge};
   std::unique_ptr<stream<packet_item>> filled = make.of<packet_item>(
-      "payload_dma.filled", stage_spec::payload_dma::Depth,
-      stage_spec::payload_dma::MaxBeats);
-  std::unique_ptr<stream<payload_left>> left = make.of<payload_left>("payload_dma.left", DmaQueue);
+      "payload_dma.filled", stage_spec::payload_dma::Depth, stage_spec::payload_dma::MaxBeats);
+  std::unique_ptr<stream<payload_left>> left =
+      make.of<payload_left>("payload_dma.left", 2 * stage_spec::payload_dma::Outstanding);
   std::unique_ptr<stream<frame_item>> tx_frames =
       make.of<frame_item>("packet_builder.frame", stage_spec::packet_builder::Depth,
                           stage_spec::packet_builder::MaxBeats);
@@ -150,15 +164,20 @@ struct nic::parts {
       make.of<frame_item>("rx_mac.frame", stage_spec::rx_mac::Depth, stage_spec::rx_mac::MaxBeats);
   std::unique_ptr<stream<rx_packet>> requests = make.of<rx_packet>("rx_parser.request", 16);
   std::unique_ptr<stream<rx_packet>> responses = make.of<rx_packet>("rx_parser.response", 16);
-  std::unique_ptr<stream<qp_commit>> commits = make.of<qp_commit>("responder.commit", stage_spec::responder::Depth);
+  std::unique_ptr<stream<qp_commit>> commits =
+      make.of<qp_commit>("responder.commit", stage_spec::responder::Depth);
   dma_pair receive_dma{make, "responder", DmaQueue, DmaQueue};
   std::unique_ptr<stream<dma_write>> payload_writes =
       make.of<dma_write>("responder.dma_write", WritesQueue, MaxDmaBeats);
-  std::unique_ptr<stream<ack_item>> acknowledges = make.of<ack_item>("responder.acknowledge", stage_spec::responder::Depth);
-  std::unique_ptr<stream<cqe_item>> receive_cqes = make.of<cqe_item>("responder.cqe", stage_spec::responder::Depth);
-  std::unique_ptr<stream<cqe_item>> send_cqes = make.of<cqe_item>("requester.cqe", stage_spec::requester::Depth);
+  std::unique_ptr<stream<ack_item>> acknowledges =
+      make.of<ack_item>("responder.acknowledge", stage_spec::responder::Depth);
+  std::unique_ptr<stream<cqe_item>> receive_cqes =
+      make.of<cqe_item>("responder.cqe", stage_spec::responder::Depth);
+  std::unique_ptr<stream<cqe_item>> send_cqes =
+      make.of<cqe_item>("requester.cqe", stage_spec::requester::Depth);
   dma_pair record_dma{make, "completion", ShortQueue, 16};
-  std::unique_ptr<stream<dma_write>> cqe_writes = make.of<dma_write>("completion.dma_write", 32, MaxDmaBeats > 32 ? 32 : MaxDmaBeats);
+  std::unique_ptr<stream<dma_write>> cqe_writes =
+      make.of<dma_write>("completion.dma_write", 32, MaxDmaBeats > 32 ? 32 : MaxDmaBeats);
 
   // Commands.
   std::unique_ptr<stream<qp_command>> fetch_commands =
@@ -180,7 +199,8 @@ struct nic::parts {
   /// Adds a stage; its SystemC name is the NIC's and its own.
   template <class Stage, class... Arguments>
   Stage& add(const char* stage_name, Arguments&&... arguments) {
-    auto made = std::make_unique<Stage>(path(stage_name).c_str(), shared, std::forward<Arguments>(arguments)...);
+    auto made = std::make_unique<Stage>(path(stage_name).c_str(), shared,
+                                        std::forward<Arguments>(arguments)...);
     Stage& result = *made;
     stages.push_back(std::move(made));
     return result;
@@ -190,9 +210,9 @@ struct nic::parts {
   template <class Stage>
   void add_twin(const typename Stage::ports& io, const nic_options& options) {
     const auto chosen = options.impl.find(Stage::Row);
-    twin_instance made = make_twin<Stage>(path(std::string(Stage::Row).c_str()), shared, io,
-                                          chosen == options.impl.end() ? impl_kind::model : chosen->second,
-                                          options.twins);
+    twin_instance made = make_twin<Stage>(
+        path(std::string(Stage::Row).c_str()), shared, io,
+        chosen == options.impl.end() ? impl_kind::model : chosen->second, options.twins);
     if (made.rtl != nullptr) {
       stages.push_back(std::move(made.rtl));
     }
@@ -203,20 +223,22 @@ struct nic::parts {
 };
 
 void nic::parts::build(frame_sink& sink, const nic_options& options) {
-  receive_side = &add<pcie_rx>(
-      "pcie_rx", pcie_rx::ports{port, bars, *uar_writes, *uar_reads, *register_writes, *register_reads,
-                                *completion_tlps, *refusals, [this] { dma->on_credits(); }});
-  add<uar>("uar", uar::ports{*uar_writes, *uar_reads, *uar_answers, *uar_context.reads, *uar_context.lines,
-                             *doorbells});
-  add<wqe_fetch>("wqe_fetch", wqe_fetch::ports{*doorbells, *fetch_context.reads, *fetch_context.lines,
-                                               *fetch_dma.reads, *fetch_dma.done, *fetch_commands, *wqes});
+  receive_side =
+      &add<pcie_rx>("pcie_rx", pcie_rx::ports{port, bars, *uar_writes, *uar_reads, *register_writes,
+                                              *register_reads, *completion_tlps, *refusals,
+                                              [this] { dma->on_credits(); }});
+  add<uar>("uar", uar::ports{*uar_writes, *uar_reads, *uar_answers, *uar_context.reads,
+                             *uar_context.lines, *doorbells});
+  add<wqe_fetch>("wqe_fetch",
+                 wqe_fetch::ports{*doorbells, *fetch_context.reads, *fetch_context.lines,
+                                  *fetch_dma.reads, *fetch_dma.done, *fetch_commands, *wqes});
   add_twin<wqe_parser>({*wqes, *parser_context.reads, *parser_context.lines, *parser_keys.reads,
                         *parser_keys.lines, *work},
                        options);
-  add<tx_sched>("tx_sched", tx_sched::ports{*work, *acknowledges, *left, *sched_commands, *packets, *direct,
-                                            *sent, *send_errors});
-  add<payload_dma>("payload_dma", payload_dma::ports{*packets, *payload_reads.reads, *payload_reads.done,
-                                                     *filled, *left});
+  add<tx_sched>("tx_sched", tx_sched::ports{*work, *acknowledges, *left, *sched_commands, *packets,
+                                            *direct, *sent, *send_errors});
+  add<payload_dma>("payload_dma", payload_dma::ports{*packets, *payload_reads.reads,
+                                                     *payload_reads.done, *filled, *left});
   add<packet_builder>("packet_builder",
                       packet_builder::ports{*filled, *direct, *builder_context.reads,
                                             *builder_context.lines, *tx_frames});
@@ -226,28 +248,31 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
   add<rx_parser>("rx_parser",
                  rx_parser::ports{*rx_frames, *commits, *rx_common.reads, *rx_common.lines,
                                   *rx_responder.reads, *rx_responder.lines, *requests, *responses});
-  add<responder>("responder",
-                 responder::ports{*requests, *responder_commands, *responder_keys.reads, *responder_keys.lines,
-                                  *receive_dma.reads, *receive_dma.done, *payload_writes, *responder_lines,
-                                  *commits, *acknowledges, *receive_cqes});
+  add<responder>(
+      "responder",
+      responder::ports{*requests, *responder_commands, *responder_keys.reads, *responder_keys.lines,
+                       *receive_dma.reads, *receive_dma.done, *payload_writes, *responder_lines,
+                       *commits, *acknowledges, *receive_cqes});
   add<requester>("requester", requester::ports{*sent, *responses, *requester_commands, *send_cqes});
-  add<completion>("completion", completion::ports{*receive_cqes, *send_cqes, *cq_commands,
-                                                  *completion_context.reads, *completion_context.lines,
-                                                  *record_dma.reads, *record_dma.done, *cqe_writes});
+  add<completion>("completion",
+                  completion::ports{*receive_cqes, *send_cqes, *cq_commands,
+                                    *completion_context.reads, *completion_context.lines,
+                                    *record_dma.reads, *record_dma.done, *cqe_writes});
 
   // Priority: receive lookup, stage 4, fetch, doorbells, what is left.
-  add<qpc_ram>("qpc_ram", qpc_ram::ports{{{*rx_common.reads, *rx_common.lines, "rx_parser"},
-                                          {*rx_responder.reads, *rx_responder.lines, "rx_parser"},
-                                          {*parser_context.reads, *parser_context.lines, "qpc_ram"},
-                                          {*parser_keys.reads, *parser_keys.lines, "wqe_parser"},
-                                          {*fetch_context.reads, *fetch_context.lines, "wqe_fetch"},
-                                          {*uar_context.reads, *uar_context.lines, "uar"},
-                                          {*builder_context.reads, *builder_context.lines, "packet_builder"},
-                                          {*responder_keys.reads, *responder_keys.lines, "responder"},
-                                          {*completion_context.reads, *completion_context.lines, "completion"},
-                                          {*command_context.reads, *command_context.lines, "pcie_endpoint"}},
-                                         {command_lines.get(), responder_lines.get()},
-                                         {send_errors.get()}});
+  add<qpc_ram>("qpc_ram",
+               qpc_ram::ports{{{*rx_common.reads, *rx_common.lines, "rx_parser"},
+                               {*rx_responder.reads, *rx_responder.lines, "rx_parser"},
+                               {*parser_context.reads, *parser_context.lines, "qpc_ram"},
+                               {*parser_keys.reads, *parser_keys.lines, "wqe_parser"},
+                               {*fetch_context.reads, *fetch_context.lines, "wqe_fetch"},
+                               {*uar_context.reads, *uar_context.lines, "uar"},
+                               {*builder_context.reads, *builder_context.lines, "packet_builder"},
+                               {*responder_keys.reads, *responder_keys.lines, "responder"},
+                               {*completion_context.reads, *completion_context.lines, "completion"},
+                               {*command_context.reads, *command_context.lines, "pcie_endpoint"}},
+                              {command_lines.get(), responder_lines.get()},
+                              {send_errors.get()}});
   dma = &add<dma_engine>(
       "dma_engine", dma_engine::ports{port,
                                       {{*fetch_dma.reads, *fetch_dma.done, "wqe_fetch"},
@@ -257,17 +282,21 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                                       {{*payload_writes, "responder"}, {*cqe_writes, "completion"}},
                                       {register_answers.get(), uar_answers.get(), refusals.get()},
                                       *completion_tlps});
-  add<pcie_endpoint>(
-      "pcie_endpoint",
-      pcie_endpoint::ports{*register_writes, *register_reads, *register_answers, *command_context.reads,
-                           *command_context.lines, *command_lines,
-                           {fetch_commands.get(), sched_commands.get(), requester_commands.get(),
-                            responder_commands.get()},
-                           *cq_commands},
-      options.mac);
+  add<pcie_endpoint>("pcie_endpoint",
+                     pcie_endpoint::ports{*register_writes,
+                                          *register_reads,
+                                          *register_answers,
+                                          *command_context.reads,
+                                          *command_context.lines,
+                                          *command_lines,
+                                          {fetch_commands.get(), sched_commands.get(),
+                                           requester_commands.get(), responder_commands.get()},
+                                          *cq_commands},
+                     options.mac);
 }
 
-nic::nic(sim_context& context, std::string name, tlp_pool& tlps, frame_sink& wire, const nic_options& options)
+nic::nic(sim_context& context, std::string name, tlp_pool& tlps, frame_sink& wire,
+         const nic_options& options)
     : parts_(std::make_unique<parts>(context, std::move(name), tlps, wire, options)) {}
 
 nic::~nic() = default;

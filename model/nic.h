@@ -24,7 +24,8 @@ struct nic_options {
 class nic {
  public:
   /// `wire` is where frames go; frames come in through on_frame. The host is connected at pcie().
-  nic(sim_context& context, std::string name, tlp_pool& tlps, frame_sink& wire, const nic_options& options);
+  nic(sim_context& context, std::string name, tlp_pool& tlps, frame_sink& wire,
+      const nic_options& options);
   nic(const nic&) = delete;
   nic& operator=(const nic&) = delete;
   ~nic();

@@ -3,7 +3,7 @@
 //
 // One access of each kind a cycle; nothing here ever stalls PCIe: writes are always taken, and a
 // read waits only for room in the answer stream. One command is served at a time, functions in the
-// order in which they rang. What a command computes is in pcie_endpoint_commands.h; here it moves:
+// order in which they rang. What a command computes is in pcie_endpoint/commands.h; here it moves:
 // the lines of QP objects are read before a QP command, written after it one a cycle, and only when
 // the context RAM has them all are the owners of per-QP state told.
 #pragma once
@@ -19,7 +19,7 @@
 #include "common/level.h"
 #include "common/nic_shared.h"
 #include "common/stage.h"
-#include "pcie_endpoint_commands.h"
+#include "pcie_endpoint/commands.h"
 
 namespace carillon {
 

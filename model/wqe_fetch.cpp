@@ -88,8 +88,7 @@ void wqe_fetch::reset(cycle_t t, std::uint32_t qpn) {
   }
 }
 
-// Doorbells
-// ----------------------------------------------------------------------------------------------
+// Doorbells ----
 
 void wqe_fetch::take_doorbell(cycle_t t) {
   if (!ports_.doorbells.takeable(t)) {
@@ -196,8 +195,7 @@ void wqe_fetch::learn(cycle_t t, const doorbell& rang, const context_line& line)
   }
 }
 
-// Reads
-// --------------------------------------------------------------------------------------------------
+// Reads ----
 
 unsigned wqe_fetch::chunk(const queue_state& queue) const {
   const unsigned slots = 1U << queue.log_size;
@@ -326,8 +324,7 @@ void wqe_fetch::take_done(cycle_t t) {
   }
 }
 
-// WQEs
-// ---------------------------------------------------------------------------------------------------
+// WQEs ----
 
 void wqe_fetch::emit(cycle_t t, fetch& front) {
   queue_state& queue = queues_[front.qpn];

@@ -46,6 +46,13 @@ wqe_parser_rules::wqe_parser_rules(nic_shared& nic, trace_site site, const wqe_p
   io_.work.tap(&work_tap_);
 }
 
+trace_site wqe_parser_rules::booked(unsigned port, trace_site own) const {
+  // The lookup, its request included, is a line of its own in the stage table.
+  return port == wqe_parser_ports::CtxRead
+             ? trace_site{own.place, nic_.context.trace.intern("qpc_ram")}
+             : own;
+}
+
 std::vector<twin_rules::wait_list> wqe_parser_rules::waits() {
   return {
       {&io_.wqe,
@@ -171,8 +178,7 @@ wqe_parser::wqe_parser(const sc_core::sc_module_name& name, nic_shared& nic, con
   io_.wqe.to(*this, site());
   io_.ctx_line.to(*this, site());
   io_.mkey_line.to(*this, site());
-  // The lookup, its request included, is a line of its own in the stage table.
-  io_.ctx_read.from(*this, {site().place, context_.trace.intern("qpc_ram")});
+  io_.ctx_read.from(*this, rules_.booked(ports::CtxRead, site()));
   io_.mkey_read.from(*this, site());
   io_.work.from(*this, site());
   for (auto& [input, blockers] : rules_.waits()) {

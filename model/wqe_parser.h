@@ -54,6 +54,7 @@ class wqe_parser_rules final : public twin_rules {
   wqe_parser_rules(nic_shared& nic, trace_site site, const wqe_parser_ports& io);
 
   std::vector<wait_list> waits() override;
+  [[nodiscard]] trace_site booked(unsigned port, trace_site own) const override;
   departure departs(unsigned port, cycle_t visible) override;
 
   // Conditions of cycle t: they count what happened before t.

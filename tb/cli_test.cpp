@@ -1,24 +1,22 @@
-// The command line as a user meets it: help, exit codes, messages, and outputs that cannot be written.
-
-#include "cli/commands.h"
+// The command line as a user meets it: help, exit codes, messages, and outputs that cannot be
+// written.
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
-
+#include "cli/commands.h"
 #include "cli/subprocess.h"
 #include "cli/text.h"
 #include "common/error.h"
-
 #include "gen/counters.h"
 #include "gen/params.h"
 #include "gen/registers.h"
@@ -61,8 +59,8 @@ TEST(cli, help_is_golden) {
        {std::vector<std::string>{"--help"}, {"run", "--help"}, {"lockstep", "--help"}}) {
     const outcome result = carillon_with(arguments);
     EXPECT_EQ(result.code, 0);
-    text += "$ carillon " + arguments.front() + (arguments.size() > 1 ? " " + arguments[1] : "") + "\n" +
-            result.out + "\n";
+    text += "$ carillon " + arguments.front() + (arguments.size() > 1 ? " " + arguments[1] : "") +
+            "\n" + result.out + "\n";
   }
   const fs::path golden = "tb/golden/help.txt";
   if (std::getenv("CARILLON_UPDATE_GOLDEN") != nullptr) {
@@ -80,7 +78,7 @@ TEST(cli, mistakes_exit_2_with_one_message) {
   expect_user_error({"run"}, "SCENARIO");
   expect_user_error({"run", "absent.toml"}, "absent.toml");
   expect_user_error({"run", "scenarios"}, "is a folder");
-  expect_user_error({"run", "scenarios/ping_pong.toml", "--sede", "3"}, "`--seed`");
+  expect_user_error({"run", "scenarios/ping_pong.toml", "--sede=3"}, "`--seed`");
   expect_user_error({"run", "scenarios/ping_pong.toml", "--seed", "x"}, "--seed");
   expect_user_error({"run", "scenarios/ping_pong.toml", "--trace=sqlit"}, "`sqlite`");
   expect_user_error({"run", "scenarios/ping_pong.toml", "--rtl-clock", "never"}, "busy");

@@ -1,8 +1,8 @@
-// The numbers of the stage table come from mechanisms: a change of one of them moves the stages that use it and no other.
+// The numbers of the stage table come from mechanisms: a change of one of them moves the stages
+// that use it and no other.
+#include <gtest/gtest.h>
 #include <map>
 #include <string>
-
-#include <gtest/gtest.h>
 
 #include "common/nic_run.h"
 
@@ -11,8 +11,9 @@ namespace {
 
 /// The reference description's table: cycles of a 4 KiB WRITE by doorbell on an idle NIC at 1 GHz.
 const std::map<std::string, double> Reference = {
-    {"pcie_rx", 40},  {"uar", 10},         {"wqe_fetch", 150},      {"qpc_ram", 5}, {"wqe_parser", 10},
-    {"tx_sched", 5},  {"payload_dma", 200}, {"packet_builder", 30}, {"tx_mac", 20},
+    {"pcie_rx", 40},    {"uar", 10},     {"wqe_fetch", 150},   {"qpc_ram", 5},
+    {"wqe_parser", 10}, {"tx_sched", 5}, {"payload_dma", 200}, {"packet_builder", 30},
+    {"tx_mac", 20},
 };
 
 void expect_others_unchanged(const json& summary, const std::map<std::string, double>& changed) {
@@ -38,7 +39,8 @@ TEST(nic_latency, a_root_complex_100_ns_slower_costs_100_cycles_in_each_stage_th
 }
 
 TEST(nic_latency, gen4_doubles_the_serialization_of_what_crosses_the_link) {
-  // 64 B: 24 + 84 bytes at half the rate, 1.9 ns more. 4 KiB: eight completions of 532 bytes, 74.7 ns more.
+  // 64 B: 24 + 84 bytes at half the rate, 1.9 ns more. 4 KiB: eight completions of 532 bytes, 74.7
+  // ns more.
   const json summary = run_with("doorbell_to_wire", {"pcie.generation=4"});
   EXPECT_GE(cycles(summary, "wqe_fetch"), 151);
   EXPECT_LE(cycles(summary, "wqe_fetch"), 152);
@@ -55,9 +57,11 @@ TEST(nic_latency, a_payload_of_1_kib_saves_six_completions) {
 }
 
 TEST(nic_latency, three_busy_qps_lengthen_named_waits_and_no_service) {
-  // A host read's service is its round trip, whose last cycle depends on where the answer falls between two edges.
-  const json summary =
-      run_with("doorbell_to_wire", {"workload.messages=200", "workload.background={ qps = 3, size = 4096, outstanding = 8 }"});
+  // A host read's service is its round trip, whose last cycle depends on where the answer falls
+  // between two edges.
+  const json summary = run_with(
+      "doorbell_to_wire",
+      {"workload.messages=200", "workload.background={ qps = 3, size = 4096, outstanding = 8 }"});
   for (const auto& [stage, budget] : Reference) {
     const double tolerance = stage == "wqe_fetch" || stage == "payload_dma" ? 1.0 : 0.0;
     EXPECT_NEAR(cycles(summary, stage, "service"), budget, tolerance) << stage;

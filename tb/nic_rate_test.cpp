@@ -1,14 +1,13 @@
-// The message rate is the closed form: the minimum over the stages of outstanding / latency or 1 / initiation interval.
+// The message rate is the closed form: the minimum over the stages of outstanding / latency or 1 /
+// initiation interval.
 #include <algorithm>
-#include <vector>
-
 #include <gtest/gtest.h>
+#include <vector>
 
 #include "cli/scenario_loader.h"
 #include "cli/system.h"
 #include "cli/workload.h"
 #include "common/nic_run.h"
-
 #include "gen/stages.h"
 
 namespace carillon {
@@ -36,8 +35,8 @@ class departures final : public message_observer {
 
 double measured_rate(std::vector<std::string> set) {
   // A core that posts for free, so that only the NIC can be the limit.
-  for (const char* free : {"cpu.wqe_build_ps=0", "cpu.post_ps=0", "cpu.inline_copy_ps=0", "cpu.dbrec_write_ps=0",
-                           "cpu.fence_ps=0", "workload.warmup=0"}) {
+  for (const char* free : {"cpu.wqe_build_ps=0", "cpu.post_ps=0", "cpu.inline_copy_ps=0",
+                           "cpu.dbrec_write_ps=0", "cpu.fence_ps=0", "workload.warmup=0"}) {
     set.emplace_back(free);
   }
   scenario_overrides overrides;
@@ -57,14 +56,15 @@ double measured_rate(std::vector<std::string> set) {
 /// Of a 256-byte read, request to answer: 126 cycles for 64 bytes and three beats more.
 constexpr double FetchRoundTrip = 126 + 3;
 
-/// WQEBBs that fit between wqe_fetch and wqe_parser, over the time for which each is reserved: from the grant to the
-/// cycle after the parser took it.
+/// WQEBBs that fit between wqe_fetch and wqe_parser, over the time for which each is reserved: from
+/// the grant to the cycle after the parser took it.
 double fetch_rate() {
   namespace fetch = stage_spec::wqe_fetch;
   return fetch::Depth / (FetchRoundTrip + fetch::Done + fetch::GrantWqebbs);
 }
 
-/// One packet of a QP is between lookup and commit: the lookup, the verdict and the commit's way back.
+/// One packet of a QP is between lookup and commit: the lookup, the verdict and the commit's way
+/// back.
 double receive_rate_of_one_qp() {
   return 1.0 / (stage_spec::rx_parser::Lookup + 2);
 }
@@ -80,14 +80,16 @@ double wire_rate() {
 
 TEST(nic_rate, eight_qps_send_at_the_rate_of_the_slowest_stage) {
   const double closed = std::min({fetch_rate(), builder_rate(), wire_rate()});
-  const double rate = measured_rate({"workload.qps=8", "workload.batch=512", "workload.outstanding=512",
-                                     "workload.queue_depth=512", "workload.messages=4096"});
+  const double rate =
+      measured_rate({"workload.qps=8", "workload.batch=512", "workload.outstanding=512",
+                     "workload.queue_depth=512", "workload.messages=4096"});
   EXPECT_NEAR(rate, closed, closed * 0.01);
 }
 
 TEST(nic_rate, one_qp_is_received_at_the_rate_of_its_psn_loop) {
   const json summary = run_with("message_rate");
-  const double closed = std::min({fetch_rate(), builder_rate(), wire_rate(), receive_rate_of_one_qp()}) * 1e9;
+  const double closed =
+      std::min({fetch_rate(), builder_rate(), wire_rate(), receive_rate_of_one_qp()}) * 1e9;
   EXPECT_NEAR(summary.at("rates").at("messages_per_second").get<double>(), closed, closed * 0.01);
 }
 

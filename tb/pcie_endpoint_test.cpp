@@ -312,6 +312,8 @@ TEST_F(commands, a_qp_goes_to_rts_and_every_line_holds_what_the_commands_said) {
   address.hop_limit = 64;
   address.rmac = 0x020000000002;
   address.udp_sport = 0xc001;
+  address.remote_qpn = 0x123;
+  address.pkey = 0xffff;
   address.src_ip = ip(1);
   address.dst_ip = ip(2);
   EXPECT_EQ(line<qpc_address>(context_kind::qpc_address), address);
@@ -641,11 +643,11 @@ TEST_P(endpoint, writes_to_what_is_not_writable_are_counted_and_ignored) {
   endpoint_bench bench(GetParam());
   bench.store(10, bar0::DeviceId, {1, 2, 3, 4});
   bench.store(11, 0x100, {1, 2, 3, 4});  // no register
-  bench.store(12, bar0::RpQpn, {0, 0, 0, 5});
+  bench.store(12, bar0::CmdIn, {0, 0, 0, 5});
   bench.store(13, bar0::CmdIn + 508, {1, 2, 3, 4, 5, 6, 7, 8});  // runs out of the window
-  bench.store(14, bar4::FwControl, {1, 2, 3, 4}, 1, 4);
+  bench.store(14, bar4::FwStatus, {1, 2, 3, 4}, 1, 4);
   bench.load(40, bar0::DeviceId);
-  bench.load(50, bar0::RpQpn);
+  bench.load(50, bar0::CmdIn);
   bench.run(100);
   EXPECT_EQ(bench.value(0), 0x102115b3U);
   EXPECT_EQ(bench.value(1), 5U);

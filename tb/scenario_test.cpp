@@ -1,14 +1,12 @@
 // Scenarios: what the loader understands, and the one message that it gives for what it does not.
 
-#include "cli/scenario_loader.h"
-
 #include <filesystem>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <string>
 #include <vector>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+#include "cli/scenario_loader.h"
 #include "common/error.h"
 
 namespace carillon {
@@ -98,16 +96,11 @@ generation = 4
 completion_split = "every_rcb"
 [parameters.cpu]
 noise = true
-[parameters.dcqcn]
-beta = 0.25
-alpha = 1
 )");
   const parameters& p = what.points.at(0).params;
   EXPECT_EQ(p.pcie.generation, 4);
   EXPECT_EQ(p.pcie.completion_split, pcie_completion_split::EveryRcb);
   EXPECT_TRUE(p.cpu.noise);
-  EXPECT_EQ(p.dcqcn.beta, 0.25);
-  EXPECT_EQ(p.dcqcn.alpha, 1.0);
   EXPECT_EQ(what.points[0].set_by.at("pcie.generation"), "s.toml:3");
 }
 
@@ -164,13 +157,14 @@ cqes = { value = 5, tolerance = 1 }
 
 TEST(scenario, the_command_line_wins) {
   scenario_overrides overrides;
-  overrides.set = {"pcie.generation=3", "workload.size=8", "dcqcn.mode=vendor",
+  overrides.set = {"pcie.generation=3", "workload.size=8", "pcie.completion_split=every_rcb",
                    "report.path=post_to_cqe", "scenario.seed=9"};
   overrides.shuffle = 5;
-  const scenario what = read("[parameters.pcie]\ngeneration = 4\n[workload]\nsize = 64\n", overrides);
+  const scenario what =
+      read("[parameters.pcie]\ngeneration = 4\n[workload]\nsize = 64\n", overrides);
   const run_point& point = what.points.at(0);
   EXPECT_EQ(point.params.pcie.generation, 3);
-  EXPECT_EQ(point.params.dcqcn.mode, dcqcn_mode::Vendor);
+  EXPECT_EQ(point.params.pcie.completion_split, pcie_completion_split::EveryRcb);
   EXPECT_EQ(point.workload.size, 8U);
   EXPECT_EQ(point.seed, 9U);
   EXPECT_EQ(point.shuffle, 5U);
@@ -198,7 +192,9 @@ struct bad_input {
   std::vector<const char*> says;
 };
 
-void PrintTo(const bad_input& input, std::ostream* out) { *out << input.name; }
+void PrintTo(const bad_input& input, std::ostream* out) {
+  *out << input.name;
+}
 
 class scenario_errors : public testing::TestWithParam<bad_input> {};
 
@@ -216,50 +212,65 @@ INSTANTIATE_TEST_SUITE_P(
         bad_input{"syntax", "[workload]\nsize = = 3\n", {"s.toml:2:", "not TOML"}},
         bad_input{"section", "[worklaod]\nsize = 3\n", {"s.toml:1:", "worklaod", "`workload`"}},
         bad_input{"key", "[workload]\nsise = 3\n", {"s.toml:2: workload.sise", "`size`"}},
-        bad_input{"type", "[workload]\nsize = \"big\"\n",
+        bad_input{"type",
+                  "[workload]\nsize = \"big\"\n",
                   {"s.toml:2: workload.size", "is a string", "an integer from 0"}},
-        bad_input{"range", "[workload]\noutstanding = 0\n",
+        bad_input{"range",
+                  "[workload]\noutstanding = 0\n",
                   {"s.toml:2: workload.outstanding", "0 is out of range", "1 to 32768"}},
         bad_input{"negative", "[workload]\nsize = -1\n", {"workload.size", "-1 is out of range"}},
-        bad_input{"word", "[workload]\nkind = \"pingpong\"\n",
+        bad_input{"word",
+                  "[workload]\nkind = \"pingpong\"\n",
                   {"s.toml:2: workload.kind", "write_lat, ping_pong or stream"}},
         bad_input{"inline", "[workload]\ninline = 3\n", {"workload.inline", "\"auto\""}},
-        bad_input{"power", "[workload]\nqueue_depth = 48\n",
-                  {"workload.queue_depth", "32 and 64"}},
-        bad_input{"parameter", "[parameters.pcie]\ngenration = 4\n",
+        bad_input{"power", "[workload]\nqueue_depth = 48\n", {"workload.queue_depth", "32 and 64"}},
+        bad_input{"parameter",
+                  "[parameters.pcie]\ngenration = 4\n",
                   {"s.toml:2: parameters.pcie.genration", "`pcie.generation`"}},
-        bad_input{"parameter_value", "[parameters.pcie]\n\ngeneration = 7\n",
-                  {"s.toml:3: parameters.pcie.generation", "7 is out of range", "1, 2, 3, 4, 5, 6"}},
-        bad_input{"parameter_type", "[parameters.pcie]\nmps = \"large\"\n",
+        bad_input{
+            "parameter_value",
+            "[parameters.pcie]\n\ngeneration = 7\n",
+            {"s.toml:3: parameters.pcie.generation", "7 is out of range", "1, 2, 3, 4, 5, 6"}},
+        bad_input{"parameter_type",
+                  "[parameters.pcie]\nmps = \"large\"\n",
                   {"s.toml:2: parameters.pcie.mps", "is a string", "128, 256"}},
-        bad_input{"parameter_group", "[parameters]\nmps = 512\n",
+        bad_input{"parameter_group",
+                  "[parameters]\nmps = 512\n",
                   {"s.toml:2: parameters.mps", "`pcie.mps`"}},
         bad_input{"profile", "profile = \"fast\"\n", {"s.toml:1: profile", "`fast`", "reference"}},
-        bad_input{"report", "[report]\npath = \"doorbel_to_wire\"\n",
+        bad_input{"report",
+                  "[report]\npath = \"doorbel_to_wire\"\n",
                   {"s.toml:2: report.path", "doorbell_to_wire"}},
         bad_input{"sink", "[trace]\nsinks = [\"sqlit\"]\n", {"s.toml:2: trace.sinks", "`sqlite`"}},
-        bad_input{"expect", "[expect]\na.b = { minimum = 3 }\n",
-                  {"s.toml:2: expect.a.b.minimum", "min"}},
+        bad_input{
+            "expect", "[expect]\na.b = { minimum = 3 }\n", {"s.toml:2: expect.a.b.minimum", "min"}},
         bad_input{"expect_empty", "[expect]\na.b = { }\n", {"expect.a.b", "value, min or max"}},
-        bad_input{"point_label", "[[points]]\nworkload = { size = 3 }\n",
-                  {"s.toml:1: points", "label"}},
-        bad_input{"point_twice", "[[points]]\nlabel = \"a\"\n[[points]]\nlabel = \"a\"\n",
+        bad_input{
+            "point_label", "[[points]]\nworkload = { size = 3 }\n", {"s.toml:1: points", "label"}},
+        bad_input{"point_twice",
+                  "[[points]]\nlabel = \"a\"\n[[points]]\nlabel = \"a\"\n",
                   {"s.toml:4: points.label", "`a`"}},
-        bad_input{"impl", "[impl]\nwqe_parser = \"verilog\"\n",
+        bad_input{"impl",
+                  "[impl]\nwqe_parser = \"verilog\"\n",
                   {"s.toml:2: impl.wqe_parser", "model, rtl or lockstep"}},
-        bad_input{"too_long_to_inline", "[workload]\nsize = 221\ninline = true\n",
+        bad_input{"too_long_to_inline",
+                  "[workload]\nsize = 221\ninline = true\n",
                   {"s.toml:3: workload.inline", "221 B", "at most 220 B"}},
         bad_input{"batched_blueflame",
                   "[workload]\nsubmit = \"blueflame\"\nbatch = 2\noutstanding = 2\n",
                   {"s.toml:2: workload.submit", "workload.batch"}},
-        bad_input{"mtu", "[parameters.wire]\nmtu = 4096\nethernet_mtu = 4100\n",
+        bad_input{"mtu",
+                  "[parameters.wire]\nmtu = 4096\nethernet_mtu = 4100\n",
                   {"s.toml:2: wire.mtu", "4160", "4100"}},
-        bad_input{"queue", "[workload]\noutstanding = 65\n",
+        bad_input{"queue",
+                  "[workload]\noutstanding = 65\n",
                   {"s.toml:2: workload.outstanding", "queue_depth"}},
         bad_input{"batch", "[workload]\nbatch = 4\n", {"s.toml:2: workload.batch", "outstanding"}},
-        bad_input{"signal", "[workload]\nsignaled_every = 2\n",
+        bad_input{"signal",
+                  "[workload]\nsignaled_every = 2\n",
                   {"s.toml:2: workload.signaled_every", "at most 1"}},
-        bad_input{"invisible", "[workload]\nkind = \"ping_pong\"\nsize = 0\n",
+        bad_input{"invisible",
+                  "[workload]\nkind = \"ping_pong\"\nsize = 0\n",
                   {"s.toml:3: workload.size", "at least 1"}}),
     [](const auto& tested) { return std::string(tested.param.name); });
 

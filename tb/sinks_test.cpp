@@ -1,15 +1,15 @@
-// The trace sinks: what they write for a hand-made life of two messages, and what they do when they cannot.
+// The trace sinks: what they write for a hand-made life of two messages, and what they do when they
+// cannot.
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
-#include <string>
-#include <vector>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <sqlite3.h>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "cli/output_file.h"
 #include "cli/trace_sink.h"
@@ -101,19 +101,21 @@ TEST_F(sinks, sqlite_holds_messages_spans_cqes_and_counters) {
   outputs.close({{"nic0", &counters_}});
 
   const fs::path file = folder_ / "trace.sqlite";
-  EXPECT_THAT(
-      rows_of(file, "SELECT id, node, qpn, wqe_index, opcode, bytes, post_ps, doorbell_ps, "
-                    "first_bit_ps, cqe_written_ps FROM messages ORDER BY id"),
-      testing::ElementsAre("1|host0|5|7|8|64|1000|41000|NULL|53000",
-                           "2|host0|5|7|8|64|5000|45000|NULL|57000"));
-  EXPECT_THAT(rows_of(file, "SELECT stage, kind, reason, begin_ps, end_ps, critical, place FROM spans "
-                            "WHERE message = 1 ORDER BY span"),
+  EXPECT_THAT(rows_of(file,
+                      "SELECT id, node, qpn, wqe_index, opcode, bytes, post_ps, doorbell_ps, "
+                      "first_bit_ps, cqe_written_ps FROM messages ORDER BY id"),
+              testing::ElementsAre("1|host0|5|7|8|64|1000|41000|NULL|53000",
+                                   "2|host0|5|7|8|64|5000|45000|NULL|57000"));
+  EXPECT_THAT(rows_of(file,
+                      "SELECT stage, kind, reason, begin_ps, end_ps, critical, place FROM spans "
+                      "WHERE message = 1 ORDER BY span"),
               testing::ElementsAre("pcie_rx|service|NULL|1000|41000|1|nic0.pcie_rx",
                                    "uar|service|NULL|1000|1007|0|nic0.uar",
                                    "uar|wait|order|41000|43000|1|nic0.uar",
                                    "uar|service|NULL|43000|53000|1|nic0.uar"));
-  EXPECT_THAT(rows_of(file, "SELECT m.id FROM messages m JOIN spans s ON s.message = m.id WHERE critical "
-                            "GROUP BY m.id HAVING sum(end_ps - begin_ps) <> cqe_written_ps - post_ps"),
+  EXPECT_THAT(rows_of(file,
+                      "SELECT m.id FROM messages m JOIN spans s ON s.message = m.id WHERE critical "
+                      "GROUP BY m.id HAVING sum(end_ps - begin_ps) <> cqe_written_ps - post_ps"),
               testing::IsEmpty());
   EXPECT_THAT(rows_of(file, "SELECT message, wqe_index, time_ps FROM cqes"),
               testing::ElementsAre("1|7|53000", "2|7|57000"));
@@ -185,7 +187,8 @@ TEST_F(sinks, packets_that_are_no_roce_keep_their_length) {
   frame.length = 64;
   outputs.tap("nic0").on_frame(1234, frame);
   outputs.close({});
-  EXPECT_THAT(rows_of(folder_ / "trace.sqlite", "SELECT time_ps, interface, bytes, message, opcode FROM packets"),
+  EXPECT_THAT(rows_of(folder_ / "trace.sqlite",
+                      "SELECT time_ps, interface, bytes, message, opcode FROM packets"),
               testing::ElementsAre("1234|nic0|64|NULL|NULL"));
 }
 

@@ -3,9 +3,8 @@
 #include "common/statistics.h"
 
 #include <algorithm>
-#include <vector>
-
 #include <gtest/gtest.h>
+#include <vector>
 
 #include "common/random.h"
 
@@ -50,8 +49,8 @@ TEST(distribution, the_rank_is_rounded_up) {
   for (const unsigned value : {10U, 20U, 30U, 40U}) {
     few.add(value);
   }
-  EXPECT_EQ(few.p50(), 20U);   // rank 2
-  EXPECT_EQ(few.p99(), 40U);   // rank ceil(3.96)
+  EXPECT_EQ(few.p50(), 20U);                // rank 2
+  EXPECT_EQ(few.p99(), 40U);                // rank ceil(3.96)
   EXPECT_EQ(few.percentile(51, 100), 30U);  // rank ceil(2.04)
 }
 

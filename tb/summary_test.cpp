@@ -1,11 +1,11 @@
-// From spans to the summary: the breakdown of hand-made messages, expectations, and the report of it.
+// From spans to the summary: the breakdown of hand-made messages, expectations, and the report of
+// it.
 
 #include "cli/summary.h"
 
-#include <string>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <string>
 
 #include "cli/report.h"
 #include "common/error.h"
@@ -17,14 +17,16 @@ using testing::HasSubstr;
 
 class summary : public testing::Test {
  protected:
-  summary() : times_(trace_, "doorbell_to_wire", [](const message_record& m) { return m.info.qpn != 99; }) {
+  summary()
+      : times_(trace_, "doorbell_to_wire",
+               [](const message_record& m) { return m.info.qpn != 99; }) {
     trace_.observe(times_);
     what_.name = "hand_made";
     what_.points.emplace_back();
   }
 
-  /// A doorbell that arrives `off` ps behind a clock edge: entry, 40 cycles of decoding, a wait of `held` for credit,
-  /// a read whose answer flies 126.4 ns and waits 0.6 ns for the next edge.
+  /// A doorbell that arrives `off` ps behind a clock edge: entry, 40 cycles of decoding, a wait of
+  /// `held` for credit, a read whose answer flies 126.4 ns and waits 0.6 ns for the next edge.
   void live(ps_t begin, ps_t off, ps_t held, std::uint32_t qpn = 5) {
     const trace_site cpu = trace_.site("host0.cpu", "cpu");
     const trace_site rx = trace_.site("nic0.pcie_rx", "pcie_rx");
@@ -162,7 +164,8 @@ TEST_F(summary, a_path_that_does_not_exist_names_the_nearest) {
   live(0, 0, 0);
   json s = make();
   EXPECT_FALSE(check(exactly("latency.doorbel_to_wire.p50", 1), s));
-  EXPECT_THAT(s["expect"]["failed"][0]["actual"].get<std::string>(), HasSubstr("`doorbell_to_wire`"));
+  EXPECT_THAT(s["expect"]["failed"][0]["actual"].get<std::string>(),
+              HasSubstr("`doorbell_to_wire`"));
 }
 
 TEST_F(summary, what_two_implementations_may_differ_in_is_impl_and_stats) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "common/error.h"
-
 #include "gen/stages.h"
 
 namespace carillon {
@@ -27,9 +26,9 @@ double node_rate::gigabits() const {
 }
 
 double node_rate::messages_per_second() const {
-  return last <= first ? 0.0
-                       : static_cast<double>(messages - 1) * PsPerSecond /
-                             static_cast<double>(last - first);
+  return last <= first
+             ? 0.0
+             : static_cast<double>(messages - 1) * PsPerSecond / static_cast<double>(last - first);
 }
 
 breakdown::breakdown(const tracer& trace, std::string_view report_path,
@@ -52,8 +51,8 @@ bool breakdown::sum_path(const message_record& message, const latency_path& path
   }
   const ps_t latency = message.time_of(path.to) - message.time_of(path.from);
   CARILLON_CHECK(sum == latency,
-                 "message {}: the spans of {} add up to {} ps, but its latency is {} ps", message.id,
-                 path.name, sum, latency);
+                 "message {}: the spans of {} add up to {} ps, but its latency is {} ps",
+                 message.id, path.name, sum, latency);
   return true;
 }
 
@@ -146,8 +145,8 @@ void breakdown::account_path(const message_record& message, const latency_path& 
   touched_lines_.clear();
   const ps_t latency = message.time_of(path.to) - message.time_of(path.from);
   CARILLON_CHECK(sum.service + sum.wait == latency,
-                 "message {}: the stages of {} add up to {} ps, but its latency is {} ps", message.id,
-                 path.name, sum.service + sum.wait, latency);
+                 "message {}: the stages of {} add up to {} ps, but its latency is {} ps",
+                 message.id, path.name, sum.service + sum.wait, latency);
   settle(sum, total_);
 }
 

@@ -1,15 +1,16 @@
 // Where the time of every measured message went.
 //
-// For each completed message the spans between the two milestones of a path must add up to its latency, to the
-// picosecond; anything else is a model error. What is added up:
+// For each completed message the spans between the two milestones of a path must add up to its
+// latency, to the picosecond; anything else is a model error. What is added up:
 //
-//  * per stage (the row on whose account a span is booked): service, wait and flight of the report's path;
+//  * per stage (the row on whose account a span is booked): service, wait and flight of the
+//  report's path;
 //  * the same per line of the stage table, in which several stages share a line;
 //  * per place (the component that spent it), and per reason of waiting.
 //
-// A stage's service contains the flight of its own requests, and the fraction of a cycle in which an answer waits for
-// the next clock edge: rounding up is part of what the stage takes. The fraction in which the doorbell itself waits for
-// its first edge is a wait.
+// A stage's service contains the flight of its own requests, and the fraction of a cycle in which
+// an answer waits for the next clock edge: rounding up is part of what the stage takes. The
+// fraction in which the doorbell itself waits for its first edge is a wait.
 #pragma once
 
 #include <array>
@@ -32,7 +33,7 @@ struct time_account {
   distribution service;
   distribution wait;
   distribution total;
-  std::uint64_t flight = 0;  ///< part of service, summed
+  std::uint64_t flight = 0;                ///< part of service, summed
   std::map<name_id, std::uint64_t> waits;  ///< reason -> summed
 };
 
@@ -65,10 +66,13 @@ class breakdown final : public message_observer {
   void on_message(const message_record& message) override;
 
   [[nodiscard]] std::uint64_t messages() const { return messages_; }
+
   [[nodiscard]] const distribution& latency(std::size_t path) const { return latencies_[path]; }
+
   [[nodiscard]] const time_account& total() const { return total_; }
 
-  /// Stages in the order of the stage table, then other rows by name; those that no message passed are absent.
+  /// Stages in the order of the stage table, then other rows by name; those that no message passed
+  /// are absent.
   [[nodiscard]] std::vector<std::pair<std::string, const time_account*>> stages() const;
 
   struct table_line {
@@ -81,7 +85,11 @@ class breakdown final : public message_observer {
   [[nodiscard]] std::vector<const table_line*> lines() const;
 
   [[nodiscard]] std::map<std::string, place_account> places() const;
-  [[nodiscard]] const std::map<std::string, node_rate, std::less<>>& rates() const { return rates_; }
+
+  [[nodiscard]] const std::map<std::string, node_rate, std::less<>>& rates() const {
+    return rates_;
+  }
+
   [[nodiscard]] const tracer& names() const { return trace_; }
 
  private:
@@ -105,10 +113,10 @@ class breakdown final : public message_observer {
   std::uint64_t messages_ = 0;
   std::array<distribution, LatencyPathCount> latencies_;
   time_account total_;
-  std::vector<time_account> rows_;       ///< by name
-  std::vector<scratch> row_scratch_;     ///< by name
-  std::vector<place_account> places_;    ///< by name
-  std::vector<std::size_t> row_line_;    ///< name -> index of its line + 1
+  std::vector<time_account> rows_;     ///< by name
+  std::vector<scratch> row_scratch_;   ///< by name
+  std::vector<place_account> places_;  ///< by name
+  std::vector<std::size_t> row_line_;  ///< name -> index of its line + 1
   std::vector<table_line> lines_;
   std::vector<scratch> line_scratch_;
   std::vector<name_id> touched_rows_;

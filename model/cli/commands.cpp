@@ -1,12 +1,11 @@
 #include "cli/commands.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <optional>
-
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <optional>
 
 #include "cli/listing.h"
 #include "cli/lockstep_command.h"
@@ -88,8 +87,7 @@ void add_run(CLI::App& app, run_arguments& to) {
       ->type_name("N");
   run->add_option("--out", to.out, "Folder for the outputs (default: out/<name of the scenario>)")
       ->type_name("DIR");
-  run->add_option(TraceOption, to.sinks,
-                  "Write traces: sqlite (default), perfetto, stages, all")
+  run->add_option(TraceOption, to.sinks, "Write traces: sqlite (default), perfetto, stages, all")
       ->type_name("[SINK,...]")
       ->delimiter(',')
       ->expected(1)
@@ -111,7 +109,8 @@ void add_list(CLI::App& app, const char* name, const char* about, list_arguments
 
 void add_lockstep(CLI::App& app, lockstep_arguments& to) {
   CLI::App* lockstep = app.add_subcommand(
-      "lockstep", "Drive random traffic at a stage's model and RTL twin and compare them in every cycle");
+      "lockstep",
+      "Drive random traffic at a stage's model and RTL twin and compare them in every cycle");
   lockstep_options& options = to.options;
   lockstep->add_option("STAGE", options.stage, "A stage with a twin, or `all`")->required();
   lockstep->add_option("--transactions", options.transactions, "Items to drive (default: 10000)")
@@ -126,11 +125,13 @@ void add_lockstep(CLI::App& app, lockstep_arguments& to) {
       ->add_option("--sink,--backpressure", to.sink,
                    "When the sink takes: none = always, every4th, random (default)")
       ->type_name("PATTERN");
-  lockstep->add_flag_callback("--audit", [&options] { options.audit = true; },
-                              "Prove at each idle edge that it changes no flop");
+  lockstep->add_flag_callback(
+      "--audit", [&options] { options.audit = true; },
+      "Prove at each idle edge that it changes no flop");
   lockstep
       ->add_option_function<std::string>(
-          "--rtl-clock", [&options](const std::string& when) { options.rtl_clock_always = when == "always"; },
+          "--rtl-clock",
+          [&options](const std::string& when) { options.rtl_clock_always = when == "always"; },
           "Clock the RTL only while busy (default) or always")
       ->type_name("busy|always")
       ->check(CLI::IsMember({"busy", "always"}));
@@ -193,7 +194,8 @@ int run_scenario_command(run_arguments& from) {
   scenario what = load_scenario(from.file, from.overrides);
   what.trace = trace_of(what, from);
   run_options options;
-  options.out = from.out.empty() ? std::filesystem::path("out") / what.name : std::filesystem::path(from.out);
+  options.out =
+      from.out.empty() ? std::filesystem::path("out") / what.name : std::filesystem::path(from.out);
   options.progress = !from.quiet;
   const run_result result = run_scenario(what, options);
   const report_style style{wants_colour(stdout), from.stats};
@@ -209,14 +211,19 @@ int run_scenario_command(run_arguments& from) {
   return static_cast<int>(result.met ? exit_code::ok : exit_code::expectation_failed);
 }
 
-std::vector<std::string> known_words(const CLI::App& app) {
+/// The commands, and the options of those that are asked for.
+std::vector<std::string> known_words(const CLI::App& app,
+                                     const std::vector<std::string>& arguments) {
   std::vector<std::string> words;
-  for (const CLI::App* command : app.get_subcommands({})) {
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     words.push_back(command->get_name());
-  }
-  for (const CLI::App* command : app.get_subcommands()) {
+    if (std::find(arguments.begin(), arguments.end(), command->get_name()) == arguments.end()) {
+      continue;
+    }
     for (const CLI::Option* option : command->get_options()) {
-      words.push_back(option->get_name());
+      for (const std::string& name : option->get_lnames()) {
+        words.push_back("--" + name);
+      }
     }
   }
   return words;
@@ -226,8 +233,9 @@ std::vector<std::string> known_words(const CLI::App& app) {
 [[noreturn]] void refuse(const CLI::App& app, const CLI::ParseError& error,
                          const std::vector<std::string>& arguments) {
   std::string near;
-  if (error.get_name() == "ExtrasError" || error.get_name() == "RequiredError") {
-    const std::vector<std::string> known = known_words(app);
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
+      dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    const std::vector<std::string> known = known_words(app, arguments);
     for (const std::string& word : arguments) {
       if (near.empty() && std::find(known.begin(), known.end(), word) == known.end()) {
         near = closest(word.substr(0, word.find('=')), known);
@@ -283,11 +291,13 @@ int run_command(const std::vector<std::string>& arguments) {
     print(fmt::format("carillon {}\n", CARILLON_VERSION));
     return static_cast<int>(exit_code::ok);
   }
+
   struct listing {
     const char* name;
     json (*data)();
     std::string (*render)(bool);
   };
+
   constexpr listing Listings[] = {{"stages", stages_listing, render_stages},
                                   {"params", params_listing, render_params},
                                   {"registers", registers_listing, render_registers},

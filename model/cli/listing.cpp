@@ -4,7 +4,6 @@
 
 #include "cli/table.h"
 #include "cli/text.h"
-
 #include "gen/counters.h"
 #include "gen/params.h"
 #include "gen/registers.h"
@@ -14,7 +13,9 @@ namespace carillon {
 
 namespace {
 
-std::string cycles(std::uint32_t value) { return value == 0 ? "-" : std::to_string(value); }
+std::string cycles(std::uint32_t value) {
+  return value == 0 ? "-" : std::to_string(value);
+}
 
 const char* access_text(register_access access) {
   switch (access) {
@@ -128,11 +129,12 @@ std::string render_stages(bool colour) {
 std::string render_params(bool colour) {
   text_table table({"<parameter", "default", "<unit", "<allowed", "<provenance", "<meaning"});
   for (const param_desc& each : ParamTable) {
-    table.row({each.name, each.default_text, each.unit, each.allowed, to_string(each.origin),
-               each.doc});
+    table.row(
+        {each.name, each.default_text, each.unit, each.allowed, to_string(each.origin), each.doc});
   }
   return table.render(colour, "") +
-         "\nProvenance: reference = the hardware description; documented = a public specification;\n"
+         "\nProvenance: reference = the hardware description; documented = a public "
+         "specification;\n"
          "measured = a public measurement; assumed = our choice. --json tells the sources.\n";
 }
 

@@ -1,10 +1,8 @@
 #include "cli/lockstep_command.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "cli/output_file.h"
 #include "cli/report.h"
@@ -41,14 +39,14 @@ std::string render(const json& result) {
     table.row({name, grouped(hits.get<std::uint64_t>())});
   }
   const json& uncovered = result["uncovered"];
-  return fmt::format("{}: model and RTL agree: {} transactions, {} cycles, {} RTL clock edges\n{}"
-                     "  {} of {} coverage bins hit\n  replay: {}\n",
-                     result["stage"].get<std::string>(),
-                     grouped(result["transactions"].get<std::uint64_t>()),
-                     grouped(result["cycles"].get<std::uint64_t>()),
-                     grouped(result["rtl_edges"].get<std::uint64_t>()),
-                     table.render(wants_colour(stdout)), result["coverage"].size() - uncovered.size(),
-                     result["coverage"].size(), result["replay"].get<std::string>());
+  return fmt::format(
+      "{}: model and RTL agree: {} transactions, {} cycles, {} RTL clock edges\n{}"
+      "  {} of {} coverage bins hit\n  replay: {}\n",
+      result["stage"].get<std::string>(), grouped(result["transactions"].get<std::uint64_t>()),
+      grouped(result["cycles"].get<std::uint64_t>()),
+      grouped(result["rtl_edges"].get<std::uint64_t>()), table.render(wants_colour(stdout)),
+      result["coverage"].size() - uncovered.size(), result["coverage"].size(),
+      result["replay"].get<std::string>());
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The program. SystemC's own main would print a banner and swallow exceptions, so this is a main of our own.
+// The program. SystemC's own main would print a banner and swallow exceptions, so this is a main of
+// our own.
 
 #include <csignal>
 #include <cstdlib>
@@ -10,7 +11,9 @@
 #include "cli/commands.h"
 
 // libsystemc refers to it; nobody calls it.
-int sc_main(int /*argc*/, char* /*argv*/[]) { return 0; }
+int sc_main(int /*argc*/, char* /*argv*/[]) {
+  return 0;
+}
 
 int main(int argc, char* argv[]) {
   setenv("SC_COPYRIGHT_MESSAGE", "DISABLE", 1);

@@ -2,10 +2,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fmt/format.h>
 #include <system_error>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "common/error.h"
 

@@ -1,12 +1,10 @@
 #include "cli/progress.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <utility>
-
 #include <fmt/format.h>
+#include <unistd.h>
+#include <utility>
 
 namespace carillon {
 
@@ -23,8 +21,8 @@ void progress_bar::look() {
   using std::chrono::milliseconds;
   const auto now = clock::now();
   // The clock is read some ten times a second, whatever a message costs.
-  const auto elapsed = std::max<std::int64_t>(
-      1, std::chrono::duration_cast<milliseconds>(now - start_).count());
+  const auto elapsed =
+      std::max<std::int64_t>(1, std::chrono::duration_cast<milliseconds>(now - start_).count());
   const std::uint64_t per_look =
       std::max<std::uint64_t>(1, done_ * 50 / static_cast<std::uint64_t>(elapsed));
   next_look_ = done_ + per_look;

@@ -1,11 +1,9 @@
 #include "cli/report.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
-
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "cli/table.h"
 #include "cli/text.h"
@@ -52,14 +50,16 @@ std::string stage_table(const json& run, const std::string& path, const report_s
   if (run.find("path") == run.end()) {
     return {};
   }
-  text_table table({"#", "<stage", "cycles", "service", "wait", "p99.9", "<waits for (mean cycles)"});
+  text_table table(
+      {"#", "<stage", "cycles", "service", "wait", "p99.9", "<waits for (mean cycles)"});
   for (const json& line : run["table"]) {
     add_stage_row(table, line["number"], line["title"], line);
   }
   table.rule();
   add_stage_row(table, "", "total", run["path"]);
   return fmt::format("\n{} (cycles, medians of {} messages)\n{}", path,
-                     grouped(run["path"]["messages"].get<std::uint64_t>()), table.render(style.colour));
+                     grouped(run["path"]["messages"].get<std::uint64_t>()),
+                     table.render(style.colour));
 }
 
 std::string latency_table(const json& run, const report_style& style) {
@@ -77,9 +77,9 @@ std::string rates_line(const json& run) {
   if (gigabits == 0) {
     return {};
   }
-  return fmt::format("\n  goodput {} Gb/s, {} messages/s\n", trimmed(gigabits),
-                     grouped(static_cast<std::uint64_t>(
-                         run["rates"]["messages_per_second"].get<double>() + 0.5)));
+  return fmt::format(
+      "\n  goodput {} Gb/s, {} messages/s\n", trimmed(gigabits),
+      grouped(static_cast<std::uint64_t>(run["rates"]["messages_per_second"].get<double>() + 0.5)));
 }
 
 std::string counter_table(const json& run, const report_style& style) {
@@ -130,12 +130,14 @@ std::string effort_table(const json& effort, const report_style& style) {
   both("TLPs", "tlps");
   std::string text = fmt::format("\n{}", table.render(style.colour));
   for (const auto& [stage, events] : effort["impl_events"].items()) {
-    text += fmt::format("  {}: {} clock edges in RTL\n", stage, grouped(events.get<std::uint64_t>()));
+    text +=
+        fmt::format("  {}: {} clock edges in RTL\n", stage, grouped(events.get<std::uint64_t>()));
   }
-  return text + fmt::format("  {} s of wall time, {} messages/s simulated\n",
-                            trimmed(effort["wall_seconds"].get<double>()),
-                            grouped(static_cast<std::uint64_t>(
-                                effort["messages_per_wall_second"].get<double>())));
+  return text +
+         fmt::format(
+             "  {} s of wall time, {} messages/s simulated\n",
+             trimmed(effort["wall_seconds"].get<double>()),
+             grouped(static_cast<std::uint64_t>(effort["messages_per_wall_second"].get<double>())));
 }
 
 std::string one_run(const json& run, const json& effort, const std::string& path,
@@ -168,8 +170,8 @@ std::string points_table(const json& summary, const report_style& style) {
       cells.push_back(cell(point["latency"][name], "p50"));
     }
     cells.push_back(trimmed(point["rates"]["goodput_gbps"].get<double>()));
-    cells.push_back(
-        grouped(static_cast<std::uint64_t>(point["rates"]["messages_per_second"].get<double>() + 0.5)));
+    cells.push_back(grouped(
+        static_cast<std::uint64_t>(point["rates"]["messages_per_second"].get<double>() + 0.5)));
     table.row(cells);
   }
   return "\npoints (medians, ns)\n" + table.render(style.colour);
@@ -177,13 +179,21 @@ std::string points_table(const json& summary, const report_style& style) {
 
 /// Where the points' time goes: one row a point, one column a line of the stage table.
 std::string points_stages(const json& summary, const report_style& style) {
-  std::vector<std::string> titles;
+  std::vector<std::pair<std::string, std::string>> lines;  // number and title
   for (const auto& [label, point] : summary["points"].items()) {
     for (const json& line : point["table"]) {
-      if (std::find(titles.begin(), titles.end(), line["title"]) == titles.end()) {
-        titles.push_back(line["title"]);
+      const std::pair<std::string, std::string> each = {line["number"], line["title"]};
+      if (std::find(lines.begin(), lines.end(), each) == lines.end()) {
+        lines.push_back(each);
       }
     }
+  }
+  std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) {
+    return !a.first.empty() && (b.first.empty() || a.first < b.first);
+  });
+  std::vector<std::string> titles;
+  for (const auto& [number, title] : lines) {
+    titles.push_back(title);
   }
   if (titles.empty()) {
     return {};

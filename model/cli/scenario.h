@@ -1,7 +1,8 @@
 // What a scenario asks for, as plain data: the loader fills it, system and workload consume it.
 //
-// A scenario is one run or several (`[[points]]`, or a list of sizes). Everything that may differ between runs is in
-// run_point; each point is simulated in a process of its own, because SystemC elaborates once per process.
+// A scenario is one run or several (`[[points]]`, or a list of sizes). Everything that may differ
+// between runs is in run_point; each point is simulated in a process of its own, because SystemC
+// elaborates once per process.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,6 @@
 
 #include "common/twin.h"
 #include "common/types.h"
-
 #include "gen/params.h"
 
 namespace carillon {
@@ -35,7 +35,8 @@ const char* to_string(work_opcode opcode);
 const char* to_string(submit_mode mode);
 const char* to_string(inline_mode mode);
 
-/// Other traffic from node 0 to node 1 while the measured one runs. It is not in the latency statistics.
+/// Other traffic from node 0 to node 1 while the measured one runs. It is not in the latency
+/// statistics.
 struct background_spec {
   std::uint32_t qps = 0;  ///< 0: none
   work_opcode opcode = work_opcode::write;
@@ -46,19 +47,20 @@ struct background_spec {
 struct workload_spec {
   workload_kind kind = workload_kind::write_lat;
   work_opcode opcode = work_opcode::write;
-  std::uint32_t size = 64;            ///< payload bytes of a message
-  std::uint64_t messages = 1;         ///< measured, over all QPs and both directions together
-  std::uint64_t warmup = 0;           ///< before them, not measured
-  std::uint32_t outstanding = 1;      ///< requests in flight per QP
-  std::uint32_t qps = 1;              ///< per direction
-  std::uint32_t queue_depth = 64;     ///< send queue size in WQEBBs, a power of two
+  std::uint32_t size = 64;         ///< payload bytes of a message
+  std::uint64_t messages = 1;      ///< measured, over all QPs and both directions together
+  std::uint64_t warmup = 0;        ///< before them, not measured
+  std::uint32_t outstanding = 1;   ///< requests in flight per QP
+  std::uint32_t qps = 1;           ///< per direction
+  std::uint32_t queue_depth = 64;  ///< send queue size in WQEBBs, a power of two
   submit_mode submit = submit_mode::doorbell;
   inline_mode inline_data = inline_mode::automatic;
-  std::uint32_t batch = 1;            ///< WQEs per doorbell
-  std::uint32_t signaled_every = 1;   ///< every n-th WQE asks for a CQE
+  std::uint32_t batch = 1;           ///< WQEs per doorbell
+  std::uint32_t signaled_every = 1;  ///< every n-th WQE asks for a CQE
   bool both_directions = false;
-  bool align_doorbell = false;        ///< the first symbol of each doorbell TLP arrives on a core clock edge
-  bool verify = false;                ///< compare the receiver's memory with what was sent, byte for byte
+  bool align_doorbell =
+      false;            ///< the first symbol of each doorbell TLP arrives on a core clock edge
+  bool verify = false;  ///< compare the receiver's memory with what was sent, byte for byte
   background_spec background;
 
   /// Whether the payload travels in the WQE: `automatic` inlines what fits into `limit` bytes.
@@ -77,7 +79,8 @@ struct run_point {
   std::uint64_t seed = 1;
   std::uint64_t shuffle = 0;
   workload_spec workload;
-  std::map<std::string, std::string, std::less<>> set_by;  ///< key -> file:line or option, for reports
+  std::map<std::string, std::string, std::less<>>
+      set_by;  ///< key -> file:line or option, for reports
 
   [[nodiscard]] impl_kind impl_of(std::string_view stage) const {
     const auto found = impl.find(stage);

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fmt/format.h>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <sstream>
-#include <utility>
-
-#include <fmt/format.h>
 #include <toml++/toml.h>
+#include <utility>
 
 #include "cli/paths.h"
 #include "cli/setting.h"
@@ -17,7 +16,6 @@
 #include "cli/workload_settings.h"
 #include "common/error.h"
 #include "cosim/rtl_block.h"
-
 #include "gen/stages.h"
 
 namespace carillon {
@@ -64,8 +62,8 @@ const std::vector<std::string>& impl_words() {
   return Words;
 }
 
-/// Everything that is filled while reading. Keys are applied in the order profile, scenario, point, command line;
-/// later ones win.
+/// Everything that is filled while reading. Keys are applied in the order profile, scenario, point,
+/// command line; later ones win.
 class loader {
  public:
   loader(const toml::table& root, std::string file, const scenario_overrides& overrides)
@@ -175,7 +173,8 @@ void loader::read_profile(const setting& value) {
       }
     }
     std::sort(known.begin(), known.end());
-    value.fail(fmt::format("there is no profile `{}`; allowed: {}", result_.profile, any_of(known)));
+    value.fail(
+        fmt::format("there is no profile `{}`; allowed: {}", result_.profile, any_of(known)));
   }
   const toml::table profile = parse_toml(read_text(profile_file, "profile"), profile_file);
   const std::string scenario_file = std::exchange(file_, profile_file);
@@ -271,15 +270,15 @@ void loader::apply_parameter(run_point& point, origins& origin, const std::strin
   if (!set_param_value(changed, name, converted).empty()) {
     const bool number = about.type == param_type::Integer || about.type == param_type::Real;
     const bool whole = about.type == param_type::Integer;
-    const bool right_type = whole      ? node.is_integer()
-                            : number   ? node.is_number()
+    const bool right_type = whole                            ? node.is_integer()
+                            : number                         ? node.is_number()
                             : about.type == param_type::Flag ? node.is_boolean()
                                                              : node.is_string();
     const std::string what =
-        right_type ? fmt::format("{} is out of range",
-                                 std::visit([](const auto& v) { return fmt::format("{}", v); },
-                                            converted))
-                   : fmt::format("is {}", type_name(node));
+        right_type
+            ? fmt::format("{} is out of range",
+                          std::visit([](const auto& v) { return fmt::format("{}", v); }, converted))
+            : fmt::format("is {}", type_name(node));
     value.fail(fmt::format("{}; allowed: {}{}{}", what, about.allowed,
                            *about.unit != '\0' ? ", in " : "", about.unit));
   }
@@ -293,9 +292,10 @@ void loader::apply_parameters(run_point& point, origins& origin, const setting& 
       value.fail(fmt::format("is {}, but must be a table of parameters{}", type_name(value.node()),
                              suggestion(group, parameter_names())));
     }
-    each_key(*value.node().as_table(), value.key(), [&](std::string_view name, const setting& each) {
-      apply_parameter(point, origin, fmt::format("{}.{}", group, name), each);
-    });
+    each_key(*value.node().as_table(), value.key(),
+             [&](std::string_view name, const setting& each) {
+               apply_parameter(point, origin, fmt::format("{}.{}", group, name), each);
+             });
   });
 }
 
@@ -334,7 +334,8 @@ void loader::apply_impl(run_point& point, const setting& value, const std::strin
   const auto chosen = static_cast<impl_kind>(word - impl_words().begin());
   const std::vector<std::string> twins = rtl_registry::instance().stages();
   if (twins.empty() && chosen != impl_kind::model) {
-    value.fail("this program was built without RTL (-DCARILLON_RTL=ON builds with it); allowed: model");
+    value.fail(
+        "this program was built without RTL (-DCARILLON_RTL=ON builds with it); allowed: model");
   }
   if (stage == "all") {
     for (const std::string& each : twins) {
@@ -350,7 +351,8 @@ void loader::apply_impl(run_point& point, const setting& value, const std::strin
     value.fail("unknown stage" + suggestion(stage, known));
   }
   if (chosen != impl_kind::model && std::find(twins.begin(), twins.end(), stage) == twins.end()) {
-    value.fail(fmt::format("has no RTL twin; allowed: model; stages with a twin: {}", any_of(twins)));
+    value.fail(
+        fmt::format("has no RTL twin; allowed: model; stages with a twin: {}", any_of(twins)));
   }
   point.impl[stage] = chosen;
 }
@@ -366,7 +368,8 @@ void loader::read_point(const setting& table) {
   point.label = label_setting.string();
   const bool plain =
       !point.label.empty() && std::all_of(point.label.begin(), point.label.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '_';
       });
   if (!plain) {
     label_setting.fail("letters, digits and _ only: it is a name in the summary and a folder");
@@ -377,21 +380,20 @@ void loader::read_point(const setting& table) {
     }
   }
   origins origin = base_origin_;
-  each_key(keys, fmt::format("points.{}", point.label),
-           [&](std::string_view key, const setting& value) {
-             if (key == "parameters") {
-               apply_parameters(point, origin, value);
-             } else if (key == "workload") {
-               apply_workload_table(point, origin, value);
-             } else if (key == "impl") {
-               each_key(value.table(), value.key(), [&](std::string_view stage, const setting& each) {
-                 apply_impl(point, each, std::string(stage), each.string());
-               });
-             } else if (key != "label") {
-               value.fail("unknown key" +
-                          suggestion(key, {"label", "parameters", "workload", "impl"}));
-             }
-           });
+  each_key(
+      keys, fmt::format("points.{}", point.label), [&](std::string_view key, const setting& value) {
+        if (key == "parameters") {
+          apply_parameters(point, origin, value);
+        } else if (key == "workload") {
+          apply_workload_table(point, origin, value);
+        } else if (key == "impl") {
+          each_key(value.table(), value.key(), [&](std::string_view stage, const setting& each) {
+            apply_impl(point, each, std::string(stage), each.string());
+          });
+        } else if (key != "label") {
+          value.fail("unknown key" + suggestion(key, {"label", "parameters", "workload", "impl"}));
+        }
+      });
   result_.points.push_back(std::move(point));
   point_origins_.push_back(std::move(origin));
 }
@@ -443,16 +445,17 @@ void loader::apply_set(const std::string& text, const std::string& key, const to
     }
     known.insert(known.end(), {"scenario.seed", "report.path"});
     const std::string near = closest(key, known);
-    value.fail("unknown key" + (near.empty() ? "; allowed: workload.<key>, scenario.seed, report.path or a "
-                                               "parameter (`carillon params` lists them)"
-                                             : fmt::format("; did you mean `{}`?", near)));
+    value.fail("unknown key" + (near.empty()
+                                    ? "; allowed: workload.<key>, scenario.seed, report.path or a "
+                                      "parameter (`carillon params` lists them)"
+                                    : fmt::format("; did you mean `{}`?", near)));
   }
   for (std::size_t i = 0; i < result_.points.size(); ++i) {
     if (workload) {
-      apply_workload(result_.points[i].workload, std::string_view(key).substr(prefix.size()), value);
+      apply_workload(result_.points[i].workload, std::string_view(key).substr(prefix.size()),
+                     value);
       point_origins_[i][key] = value.where();
-      if (key == "workload.kind" &&
-          result_.points[i].workload.kind == workload_kind::ping_pong) {
+      if (key == "workload.kind" && result_.points[i].workload.kind == workload_kind::ping_pong) {
         result_.points[i].workload.both_directions = true;
       }
     } else {
@@ -485,8 +488,8 @@ void loader::apply_set(const std::string& text) {
 void loader::apply_impl_option(const std::string& text) {
   for (const std::string& part : split(text, ',')) {
     const auto equals = part.find('=');
-    const toml::value<std::string> node(
-        equals == std::string::npos ? std::string() : part.substr(equals + 1));
+    const toml::value<std::string> node(equals == std::string::npos ? std::string()
+                                                                    : part.substr(equals + 1));
     const std::string stage = part.substr(0, equals);
     const setting value("--impl " + text, stage, node);
     if (equals == std::string::npos || equals == 0) {
@@ -513,13 +516,12 @@ void loader::apply_overrides() {
 }
 
 void loader::read_top(std::string_view key, const setting& value) {
-  static const std::vector<std::string> Known = {"scenario", "profile", "parameters", "impl",
-                                                 "workload", "points",  "report",     "trace",
-                                                 "expect"};
+  static const std::vector<std::string> Known = {"scenario", "profile",  "parameters",
+                                                 "impl",     "workload", "points",
+                                                 "report",   "trace",    "expect"};
   const auto section = [&](void (loader::*read)(std::string_view, const setting&)) {
-    each_key(value.table(), value.key(), [&](std::string_view inner, const setting& each) {
-      (this->*read)(inner, each);
-    });
+    each_key(value.table(), value.key(),
+             [&](std::string_view inner, const setting& each) { (this->*read)(inner, each); });
   };
   if (key == "scenario") {
     section(&loader::read_scenario);
@@ -552,8 +554,7 @@ scenario loader::load() {
   } else if (const toml::node* profile = root_.get("profile")) {
     read_profile(at("profile", *profile));
   }
-  each_key(root_, "",
-           [this](std::string_view key, const setting& value) { read_top(key, value); });
+  each_key(root_, "", [this](std::string_view key, const setting& value) { read_top(key, value); });
   if (const toml::node* points = root_.get("points")) {
     read_points(at("points", *points).array());
   }

@@ -1,7 +1,7 @@
 // Reads a scenario, applies what the command line says on top, and refuses what cannot work.
 //
-// Every mistake is a config_error with one message: where (file and line, or the option), which key, what is wrong with
-// it and what would be right.
+// Every mistake is a config_error with one message: where (file and line, or the option), which
+// key, what is wrong with it and what would be right.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,8 @@ scenario load_scenario(const std::string& file, const scenario_overrides& overri
 scenario parse_scenario(std::string_view text, const std::string& file,
                         const scenario_overrides& overrides = {});
 
-/// Payload bytes that fit into a WQE of 256 bytes, the largest that the driver inlines and that BlueFlame takes.
+/// Payload bytes that fit into a WQE of 256 bytes, the largest that the driver inlines and that
+/// BlueFlame takes.
 std::uint32_t inline_limit(work_opcode opcode);
 
 /// Bytes of the WQE of such a work request.

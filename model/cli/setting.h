@@ -4,9 +4,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
-
 #include <toml++/toml.h>
+#include <vector>
 
 namespace carillon {
 
@@ -17,7 +16,9 @@ class setting {
       : where_(std::move(where)), key_(std::move(key)), value_(value) {}
 
   [[nodiscard]] const std::string& where() const { return where_; }
+
   [[nodiscard]] const std::string& key() const { return key_; }
+
   [[nodiscard]] const toml::node& node() const { return value_; }
 
   /// Throws config_error "where: key: problem".

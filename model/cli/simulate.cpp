@@ -22,13 +22,55 @@ namespace carillon {
 
 namespace {
 
+using wall_clock = std::chrono::steady_clock;
+
+run_effort effort_of(system_model& system) {
+  run_effort effort;
+  effort.wakes = system.context.clock.wakes();
+  effort.activations = system.context.clock.activations() + system.context.line.activations();
+  effort.callbacks = system.context.line.callbacks();
+  for (unsigned i = 0; i < system_model::size(); ++i) {
+    for (const pcie_port* port : {&system.at(i).host.bus.port, &system.at(i).adapter.pcie()}) {
+      effort.tlps += port->sent_tlps();
+      effort.tlp_bytes += port->sent_bytes();
+    }
+  }
+  return effort;
+}
+
+/// Moves the bar, and measures the effort from the first message's completion on: bringing up two
+/// devices takes more TLPs than many a run.
 class progress_observer final : public message_observer {
  public:
-  explicit progress_observer(progress_bar& bar) : bar_(bar) {}
-  void on_message(const message_record& /*message*/) override { bar_.advance(); }
+  progress_observer(progress_bar& bar, system_model& system) : bar_(bar), system_(system) {}
+
+  void on_message(const message_record& /*message*/) override {
+    bar_.advance();
+    if (messages_++ == 0) {
+      first_ = effort_of(system_);
+      begin_ = wall_clock::now();
+    }
+  }
+
+  /// Of all messages but the first, to the end of the run.
+  [[nodiscard]] run_effort effort() const {
+    run_effort result = effort_of(system_);
+    result.wakes -= first_.wakes;
+    result.activations -= first_.activations;
+    result.callbacks -= first_.callbacks;
+    result.tlps -= first_.tlps;
+    result.tlp_bytes -= first_.tlp_bytes;
+    result.messages = messages_ - 1;
+    result.wall_seconds = std::chrono::duration<double>(wall_clock::now() - begin_).count();
+    return result;
+  }
 
  private:
   progress_bar& bar_;
+  system_model& system_;
+  std::uint64_t messages_ = 0;
+  run_effort first_;
+  wall_clock::time_point begin_;
 };
 
 #if CARILLON_RTL
@@ -38,8 +80,8 @@ std::string replay_command(const scenario& what, const run_point& point) {
   for (const auto& [stage, kind] : point.impl) {
     impl += fmt::format("{}{}={}", impl.empty() ? "" : ",", stage, to_string(kind));
   }
-  return fmt::format("carillon run {} --impl {} --seed {} --shuffle {} --rtl-clock {}", what.file, impl,
-                     point.seed, point.shuffle, point.rtl_clock_always ? "always" : "busy");
+  return fmt::format("carillon run {} --impl {} --seed {} --shuffle {} --rtl-clock {}", what.file,
+                     impl, point.seed, point.shuffle, point.rtl_clock_always ? "always" : "busy");
 }
 #endif
 
@@ -85,21 +127,6 @@ void keep_traces(trace_outputs* outputs, wire_taps& taps) {
   }
 }
 
-run_effort effort_of(system_model& system) {
-  run_effort effort;
-  effort.wakes = system.context.clock.wakes();
-  effort.activations = system.context.clock.activations() + system.context.line.activations();
-  effort.callbacks = system.context.line.callbacks();
-  effort.messages = system.context.trace.opened();
-  for (unsigned i = 0; i < system_model::size(); ++i) {
-    for (const pcie_port* port : {&system.at(i).host.bus.port, &system.at(i).adapter.pcie()}) {
-      effort.tlps += port->sent_tlps();
-      effort.tlp_bytes += port->sent_bytes();
-    }
-  }
-  return effort;
-}
-
 }  // namespace
 
 json simulate(const scenario& what, const run_point& point, const run_options& options) {
@@ -129,7 +156,7 @@ json simulate(const scenario& what, const run_point& point, const run_options& o
   system.context.trace.observe(times);
   progress_bar bar(point.label.empty() ? what.name : point.label,
                    point.workload.messages + point.workload.warmup, options.progress);
-  progress_observer progress(bar);
+  progress_observer progress(bar, system);
   system.context.trace.observe(progress);
   std::optional<trace_outputs> outputs;
   if (trace.sqlite || trace.perfetto || trace.stages) {
@@ -137,7 +164,6 @@ json simulate(const scenario& what, const run_point& point, const run_options& o
   }
   wire_taps taps(system, trace, options.out, outputs ? &*outputs : nullptr);
 
-  const auto start = std::chrono::steady_clock::now();
   try {
     traffic.start();
     system.run();
@@ -149,7 +175,7 @@ json simulate(const scenario& what, const run_point& point, const run_options& o
     keep_traces(outputs ? &*outputs : nullptr, taps);
     throw;
   }
-  const auto end = std::chrono::steady_clock::now();
+  const run_effort effort = progress.effort();
   CARILLON_CHECK(times.messages() == point.workload.messages,
                  "{} messages were measured, but the workload has {}", times.messages(),
                  point.workload.messages);
@@ -165,8 +191,7 @@ json simulate(const scenario& what, const run_point& point, const run_options& o
   facts.checks = {{"failed_completions", traffic.failed_completions()},
                   {"verified_messages", traffic.verified_messages()},
                   {"wrong_bytes", traffic.wrong_bytes()}};
-  facts.effort = effort_of(system);
-  facts.effort.wall_seconds = std::chrono::duration<double>(end - start).count();
+  facts.effort = effort;
 #if CARILLON_RTL
   if (rtl != nullptr) {
     facts.effort.impl_events["rtl"] = rtl->edges();

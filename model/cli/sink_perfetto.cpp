@@ -1,7 +1,6 @@
 #include "cli/sink_perfetto.h"
 
 #include <algorithm>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -15,7 +14,9 @@ std::string microseconds(ps_t time) {
   return fmt::format("{}.{:06}", time / PsPerUs, time % PsPerUs);
 }
 
-std::string json_text(std::string_view text) { return nlohmann::json(text).dump(); }
+std::string json_text(std::string_view text) {
+  return nlohmann::json(text).dump();
+}
 
 }  // namespace
 
@@ -39,8 +40,8 @@ std::size_t sink_perfetto::process_of(std::string_view name) {
     processes_.emplace_back(name);
     separate();
     fmt::format_to(std::back_inserter(text_),
-                   R"({{"ph": "M", "name": "process_name", "pid": {}, "args": {{"name": {}}}}})", pid,
-                   json_text(name));
+                   R"({{"ph": "M", "name": "process_name", "pid": {}, "args": {{"name": {}}}}})",
+                   pid, json_text(name));
   }
   return pid;
 }
@@ -68,22 +69,23 @@ void sink_perfetto::on_message(const message_record& message) {
                     message.info.bytes));
   for (const span& part : chain) {
     const std::string& row = trace_.name(part.row);
-    const std::string name = part.kind == span_kind::service
-                                 ? row
-                                 : fmt::format("{} {}", row,
-                                               part.kind == span_kind::wait
-                                                   ? "wait: " + trace_.name(part.reason)
-                                                   : std::string(to_string(part.kind)));
+    const std::string name =
+        part.kind == span_kind::service
+            ? row
+            : fmt::format("{} {}", row,
+                          part.kind == span_kind::wait ? "wait: " + trace_.name(part.reason)
+                                                       : std::string(to_string(part.kind)));
     event('b', name, part.begin,
-          fmt::format(R"(, "args": {{"place": {}, "kind": "{}"}})", json_text(trace_.name(part.place)),
-                      to_string(part.kind)));
+          fmt::format(R"(, "args": {{"place": {}, "kind": "{}"}})",
+                      json_text(trace_.name(part.place)), to_string(part.kind)));
     event('e', name, part.end, "");
   }
   event('e', title, end, "");
   errors_.guard([this] { file_.write(text_); });
 }
 
-void sink_perfetto::on_frame(const std::string& interface, ps_t first_bit, const frame_item& frame) {
+void sink_perfetto::on_frame(const std::string& interface, ps_t first_bit,
+                             const frame_item& frame) {
   if (!window_.covers(first_bit)) {
     return;
   }

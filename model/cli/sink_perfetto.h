@@ -1,4 +1,5 @@
-// The life of the messages for Perfetto and chrome://tracing: one track a message, its spans one after the other.
+// The life of the messages for Perfetto and chrome://tracing: one track a message, its spans one
+// after the other.
 #pragma once
 
 #include "cli/output_file.h"
@@ -11,7 +12,9 @@ class sink_perfetto final : public trace_sink {
   sink_perfetto(const sim_context& context, const trace_spec& spec, std::filesystem::path path);
 
   void on_message(const message_record& message) override;
+
   void on_transfer(const transfer& /*seen*/) override {}
+
   void on_frame(const std::string& interface, ps_t first_bit, const frame_item& frame) override;
   void close(const std::vector<node_counters>& counters) override;
 

@@ -1,16 +1,14 @@
 #include "cli/sink_sqlite.h"
 
+#include <fmt/format.h>
 #include <optional>
+#include <sqlite3.h>
 #include <system_error>
 #include <type_traits>
-
-#include <fmt/format.h>
-#include <sqlite3.h>
 
 #include "cli/output_file.h"
 #include "cli/paths.h"
 #include "common/roce_packet.h"
-
 #include "gen/counters.h"
 
 namespace carillon {
@@ -75,8 +73,9 @@ std::optional<ps_t> reached(const message_record& message, milestone point) {
 }  // namespace
 
 void sink_sqlite::fail(const char* what) {
-  throw output_error(fmt::format("{}: {}: {}", path_.string(), what,
-                                 database_ != nullptr ? sqlite3_errmsg(database_) : "out of memory"));
+  throw output_error(
+      fmt::format("{}: {}: {}", path_.string(), what,
+                  database_ != nullptr ? sqlite3_errmsg(database_) : "out of memory"));
 }
 
 void sink_sqlite::run(const char* statement) {
@@ -130,7 +129,9 @@ sink_sqlite::sink_sqlite(const sim_context& context, const trace_spec& spec,
   }
 }
 
-sink_sqlite::~sink_sqlite() { finish(); }
+sink_sqlite::~sink_sqlite() {
+  finish();
+}
 
 void sink_sqlite::finish() {
   if (database_ == nullptr) {
@@ -152,8 +153,8 @@ void sink_sqlite::on_message(const message_record& message) {
   }
   errors_.guard([&] {
     const message_info& info = message.info;
-    insert(insert_message_, message.id, info.node, info.qpn, info.wqe_index, info.opcode, info.bytes,
-           reached(message, milestone::post), reached(message, milestone::doorbell),
+    insert(insert_message_, message.id, info.node, info.qpn, info.wqe_index, info.opcode,
+           info.bytes, reached(message, milestone::post), reached(message, milestone::doorbell),
            reached(message, milestone::first_bit), reached(message, milestone::last_bit),
            reached(message, milestone::delivered), reached(message, milestone::remote_seen),
            reached(message, milestone::cqe_written), reached(message, milestone::cqe_seen));
@@ -188,16 +189,16 @@ void sink_sqlite::on_frame(const std::string& interface, ps_t first_bit, const f
     return;
   }
   errors_.guard([&] {
-    const parsed_frame parsed = parse_frame(frame.bytes.data() + frame.offset, frame.length,
-                                            icrc_check::trust);
+    const parsed_frame parsed =
+        parse_frame(frame.bytes.data() + frame.offset, frame.length, icrc_check::trust);
     const bool roce = parsed.error == parse_error::none;
     const auto field = [roce](std::uint32_t value) {
       return roce ? std::optional(value) : std::nullopt;
     };
     insert(insert_packet_, first_bit, interface, frame.length,
            frame.trace.message != 0 ? std::optional(frame.trace.message) : std::nullopt,
-           field(static_cast<std::uint32_t>(parsed.base.opcode)),
-           field(parsed.base.dest_qpn), field(parsed.base.psn));
+           field(static_cast<std::uint32_t>(parsed.base.opcode)), field(parsed.base.dest_qpn),
+           field(parsed.base.psn));
   });
 }
 

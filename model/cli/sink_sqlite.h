@@ -1,4 +1,5 @@
-// trace.sqlite: messages, spans, packets, cqes, tlps and counters in one database, written in one transaction.
+// trace.sqlite: messages, spans, packets, cqes, tlps and counters in one database, written in one
+// transaction.
 #pragma once
 
 #include <map>
@@ -16,7 +17,9 @@ class sink_sqlite final : public trace_sink {
   ~sink_sqlite() override;
 
   void on_message(const message_record& message) override;
+
   void on_transfer(const transfer& /*seen*/) override {}
+
   void on_frame(const std::string& interface, ps_t first_bit, const frame_item& frame) override;
   void close(const std::vector<node_counters>& counters) override;
 

@@ -1,7 +1,6 @@
 #include "cli/sink_stages.h"
 
 #include <algorithm>
-
 #include <fmt/format.h>
 
 #include "common/stream.h"

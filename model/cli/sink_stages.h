@@ -1,4 +1,5 @@
-// The stage trace: one line a handshake, sorted by cycle, then stream. docs/trace.md has the grammar.
+// The stage trace: one line a handshake, sorted by cycle, then stream. docs/trace.md has the
+// grammar.
 #pragma once
 
 #include "cli/output_file.h"
@@ -11,9 +12,12 @@ class sink_stages final : public trace_sink {
   sink_stages(const sim_context& context, const trace_spec& spec, std::filesystem::path path);
 
   void on_message(const message_record& /*message*/) override {}
+
   void on_transfer(const transfer& seen) override;
+
   void on_frame(const std::string& /*interface*/, ps_t /*first_bit*/,
                 const frame_item& /*frame*/) override {}
+
   void close(const std::vector<node_counters>& counters) override;
 
  private:

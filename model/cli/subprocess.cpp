@@ -1,16 +1,15 @@
 #include "cli/subprocess.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-
 #include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <systemc>
 
 #include "common/error.h"

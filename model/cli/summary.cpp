@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-
 #include <fmt/format.h>
 
 #include "cli/text.h"
-
 #include "gen/counters.h"
 #include "gen/params.h"
 #include "gen/stages.h"

@@ -3,11 +3,10 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "cli/breakdown.h"
 #include "cli/scenario.h"
@@ -20,15 +19,16 @@ using json = nlohmann::ordered_json;
 /// Changes whenever a key changes its meaning or goes away; new keys do not change it.
 inline constexpr const char* SummarySchema = "carillon-summary-1";
 
-/// How the run went, as opposed to what it found: no claim that two runs are identical covers it.
+/// How the run went, as opposed to what it found, from the first message's completion to the end:
+/// no claim that two runs are identical covers it.
 struct run_effort {
   double wall_seconds = 0;
   std::uint64_t wakes = 0;
-  std::uint64_t activations = 0;   ///< kernel activations of clock and timeline
-  std::uint64_t callbacks = 0;     ///< of the timeline
-  std::uint64_t tlps = 0;          ///< sent over PCIe, all links and directions
+  std::uint64_t activations = 0;  ///< kernel activations of clock and timeline
+  std::uint64_t callbacks = 0;    ///< of the timeline
+  std::uint64_t tlps = 0;         ///< sent over PCIe, all links and directions
   std::uint64_t tlp_bytes = 0;
-  std::uint64_t messages = 0;      ///< all that were opened, warm-up and background included
+  std::uint64_t messages = 0;  ///< completed after the first, warm-up and background included
   std::map<std::string, std::uint64_t> impl_events;  ///< clock edges in RTL blocks
 };
 

@@ -1,8 +1,7 @@
 #include "cli/system.h"
 
-#include <utility>
-
 #include <fmt/format.h>
+#include <utility>
 
 #include "common/run.h"
 
@@ -41,18 +40,21 @@ bool wants_twins(const run_point& point) {
 
 }  // namespace
 
-node::node(sim_context& context, tlp_pool& tlps, unsigned index, unsigned cores, const nic_options& options)
+node::node(sim_context& context, tlp_pool& tlps, unsigned index, unsigned cores,
+           const nic_options& options)
     : name(fmt::format("host{}", index)),
       host(name.c_str(), context, tlps, cores),
       wire(fmt::format("wire{}", index).c_str(), context),
       adapter(context, fmt::format("nic{}", index), tlps, *this, options),
-      driver(host, location(context.params), adapter.shared().posted, gid_of_ipv4(FirstAddress + index)) {
+      driver(host, location(context.params), adapter.shared().posted,
+             gid_of_ipv4(FirstAddress + index)) {
   host.bus.port.connect(adapter.pcie());
   wire.listen(*this);
 }
 
-system_model::system_model(const run_point& point, unsigned cores,
-                           const std::function<std::unique_ptr<twin_host>(sim_context&)>& make_twins)
+system_model::system_model(
+    const run_point& point, unsigned cores,
+    const std::function<std::unique_ptr<twin_host>(sim_context&)>& make_twins)
     : context(point.params, point.seed, point.shuffle) {
   if (wants_twins(point) && make_twins) {
     twins_ = make_twins(context);

@@ -20,7 +20,8 @@ namespace carillon {
 /// One end: a host, its NIC, and the NIC's end of the cable.
 class node final : private frame_sink, private wire_listener {
  public:
-  node(sim_context& context, tlp_pool& tlps, unsigned index, unsigned cores, const nic_options& options);
+  node(sim_context& context, tlp_pool& tlps, unsigned index, unsigned cores,
+       const nic_options& options);
   node(const node&) = delete;
   node& operator=(const node&) = delete;
 
@@ -32,7 +33,9 @@ class node final : private frame_sink, private wire_listener {
 
  private:
   [[nodiscard]] ps_t free_at() const override { return wire.free_at(); }
+
   void send(frame_item frame, ps_t first_bit) override { wire.send(std::move(frame), first_bit); }
+
   void on_frame(frame_item&& frame, ps_t first_bit, ps_t last_bit) override {
     adapter.on_frame(std::move(frame), first_bit, last_bit);
   }
@@ -48,12 +51,14 @@ class system_model {
   tlp_pool tlps;
 
   [[nodiscard]] node& at(unsigned index) { return *nodes_.at(index); }
+
   [[nodiscard]] static constexpr unsigned size() { return 2; }
 
   /// Runs until nothing is left to happen.
   void run();
 
-  /// At the end of a run: all streams empty, every credit home, nothing left over between model and RTL.
+  /// At the end of a run: all streams empty, every credit home, nothing left over between model and
+  /// RTL.
   void check_drained();
 
  private:

@@ -1,9 +1,8 @@
 #include "cli/table.h"
 
 #include <algorithm>
-#include <utility>
-
 #include <fmt/format.h>
+#include <utility>
 
 namespace carillon {
 
@@ -20,7 +19,9 @@ void text_table::row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-void text_table::rule() { rows_.emplace_back(); }
+void text_table::rule() {
+  rows_.emplace_back();
+}
 
 std::string text_table::render(bool colour, const std::string& indent) const {
   std::vector<std::size_t> widths;
@@ -36,7 +37,8 @@ std::string text_table::render(bool colour, const std::string& indent) const {
     std::string text = indent;
     for (std::size_t i = 0; i < widths.size(); ++i) {
       const std::string cell = cells.empty() ? std::string(widths[i], '-') : cells[i];
-      text += left_[i] ? fmt::format("{:<{}}", cell, widths[i]) : fmt::format("{:>{}}", cell, widths[i]);
+      text += left_[i] ? fmt::format("{:<{}}", cell, widths[i])
+                       : fmt::format("{:>{}}", cell, widths[i]);
       text += i + 1 == widths.size() ? "" : "  ";
     }
     text.erase(text.find_last_not_of(' ') + 1);

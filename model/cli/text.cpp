@@ -1,7 +1,6 @@
 #include "cli/text.h"
 
 #include <algorithm>
-
 #include <fmt/format.h>
 
 namespace carillon {
@@ -25,13 +24,14 @@ unsigned edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string closest(std::string_view word, const std::vector<std::string>& known) {
-  // A third of the letters wrong is still a slip of the fingers; more is another word. The last part of a
-  // dotted name alone is also a common slip.
+  // A third of the letters wrong is still a slip of the fingers; more is another word. The last
+  // part of a dotted name alone is also a common slip.
   unsigned best = static_cast<unsigned>(std::max<std::size_t>(1, word.size() / 3)) + 1;
   std::string result;
   for (const std::string& each : known) {
     unsigned distance = edit_distance(word, each);
-    if (const auto dot = each.rfind('.'); dot != std::string::npos && word == each.substr(dot + 1)) {
+    if (const auto dot = each.rfind('.');
+        dot != std::string::npos && word == each.substr(dot + 1)) {
       distance = std::min(distance, 1U);
     }
     if (distance < best) {

@@ -1,7 +1,7 @@
 // What the trace sinks have in common: the window, and errors that wait for the end of the run.
 //
-// Sinks are called while the kernel runs, where an exception would lose its type. They remember the first
-// output_error and throw it from close().
+// Sinks are called while the kernel runs, where an exception would lose its type. They remember the
+// first output_error and throw it from close().
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,6 @@
 #include "common/counters.h"
 #include "common/error.h"
 #include "common/tracer.h"
-
 #include "fabric/wire_link.h"
 
 namespace carillon {
@@ -25,7 +24,8 @@ namespace carillon {
 /// Messages are chosen by when they were posted, everything else by when it happened.
 class trace_window {
  public:
-  explicit trace_window(const trace_spec& spec) : from_(spec.from), to_(spec.to), limit_(spec.limit) {}
+  explicit trace_window(const trace_spec& spec)
+      : from_(spec.from), to_(spec.to), limit_(spec.limit) {}
 
   [[nodiscard]] bool covers(ps_t time) const { return time >= from_ && time < to_; }
 
@@ -100,6 +100,7 @@ class trace_outputs final : public message_observer, public transfer_observer {
   class interface_tap final : public frame_tap {
    public:
     interface_tap(trace_outputs& owner, std::string name) : owner_(owner), name_(std::move(name)) {}
+
     void on_frame(ps_t first_bit, const frame_item& frame) override;
 
    private:

@@ -92,25 +92,28 @@ struct workload::side {
   std::unique_ptr<completion_queue> send_cq;
   std::unique_ptr<completion_queue> receive_cq;
   std::vector<std::unique_ptr<connection>> links;
-  std::uint64_t total = 0;   ///< messages to post, warm-up included
+  std::uint64_t total = 0;  ///< messages to post, warm-up included
   std::uint64_t warmup = 0;
   ps_t measured_from = NeverPs;
   bool measure_next = false;
   std::vector<work_request> batch;
-  bool finished = false;     ///< the measured traffic of this side is done
+  bool finished = false;  ///< the measured traffic of this side is done
   // The last message's way to the NIC, for the next one's alignment.
   std::uint64_t doorbell_delay = 0;
   bool delay_known = false;
 
   struct delay_watcher final : message_observer {
     side* owner = nullptr;
+
     void on_message(const message_record& message) override {
       if (message.info.node == owner->home.host.name() && message.reached(milestone::doorbell)) {
-        owner->doorbell_delay = message.time_of(milestone::doorbell) - message.time_of(milestone::post);
+        owner->doorbell_delay =
+            message.time_of(milestone::doorbell) - message.time_of(milestone::post);
         owner->delay_known = true;
       }
     }
   };
+
   delay_watcher watcher;
 };
 
@@ -164,14 +167,16 @@ void workload::start() {
   }
 }
 
-/// What both NICs counted and which streams still hold items: where to look when a run came to a halt.
+/// What both NICs counted and which streams still hold items: where to look when a run came to a
+/// halt.
 std::string workload::state_of_affairs() const {
   std::string text;
   for (const auto& each : sides_) {
     for (std::size_t i = 0; i < CounterTable.size(); ++i) {
       const std::uint64_t value = each->home.adapter.counters().value(static_cast<counter>(i));
       if (value != 0) {
-        text += fmt::format(" {}.{}={}", each->home.adapter.shared().name, CounterTable[i].name, value);
+        text +=
+            fmt::format(" {}.{}={}", each->home.adapter.shared().name, CounterTable[i].name, value);
       }
     }
   }
@@ -192,7 +197,8 @@ void workload::check_finished() const {
                      link->posted - link->completed, link->posted, state_of_affairs());
     }
   }
-  CARILLON_CHECK(running_ == 0, "{} programs have not come to their end and nothing is left to happen;{}",
+  CARILLON_CHECK(running_ == 0,
+                 "{} programs have not come to their end and nothing is left to happen;{}",
                  running_, state_of_affairs());
 }
 
@@ -211,7 +217,8 @@ bool workload::measured(const message_record& message) const {
   return false;
 }
 
-// Setting up -----------------------------------------------------------------------------------------------
+// Setting up
+// -----------------------------------------------------------------------------------------------
 
 task<> workload::main_program(unsigned index) {
   side& here = *sides_[index];
@@ -276,7 +283,8 @@ task<> workload::set_up(unsigned index) {
       link->own_send_cq = co_await completion_queue::create(dev, core, *uar, LogCqSize);
       send_cq = link->own_send_cq.get();
     }
-    link->qp = co_await queue_pair::create(dev, core, here.pd, *uar, *send_cq, *here.receive_cq, options);
+    link->qp =
+        co_await queue_pair::create(dev, core, here.pd, *uar, *send_cq, *here.receive_cq, options);
     co_await link->qp->to_init(core);
   }
 }
@@ -291,9 +299,11 @@ task<> workload::connect(side& here, const side& there) {
   }
 }
 
-// Traffic --------------------------------------------------------------------------------------------------
+// Traffic
+// --------------------------------------------------------------------------------------------------
 
-work_request workload::request_of(const connection& link, std::uint64_t number, bool signaled) const {
+work_request workload::request_of(const connection& link, std::uint64_t number,
+                                  bool signaled) const {
   work_request request;
   request.id = std::uint64_t{link.index} << 48 | number;
   request.opcode = opcode_of(link.opcode);
@@ -302,8 +312,7 @@ work_request workload::request_of(const connection& link, std::uint64_t number, 
   const std::uint64_t offset = link.slot_offset(number);
   if (link.size != 0) {
     request.add({link.source.address + offset, link.size, link.source.key});
-    request.is_inline =
-        !link.background && spec_.inlined(inline_limit(link.opcode));
+    request.is_inline = !link.background && spec_.inlined(inline_limit(link.opcode));
   }
   if (writes_memory(link.opcode)) {
     request.remote_address = link.peer->target.address + offset;
@@ -331,14 +340,16 @@ void workload::fill(connection& link, std::uint64_t number) const {
     bytes[i] = pattern(link.index, number, i);
   }
   side& home = *sides_[link.peer == sides_[1]->links[link.index].get() ? 0 : 1];
-  home.home.host.memory.write(link.source.address + link.slot_offset(number), bytes.data(), bytes.size());
+  home.home.host.memory.write(link.source.address + link.slot_offset(number), bytes.data(),
+                              bytes.size());
 }
 
 void workload::check(connection& link, std::uint64_t number) {
   // `link` is the sender's; its message lies in the peer's memory.
   side& there = *sides_[link.peer == sides_[1]->links[link.index].get() ? 1 : 0];
   std::vector<std::uint8_t> bytes(link.size);
-  there.home.host.memory.read(link.peer->target.address + link.slot_offset(number), bytes.data(), bytes.size());
+  there.home.host.memory.read(link.peer->target.address + link.slot_offset(number), bytes.data(),
+                              bytes.size());
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     wrong_bytes_ += bytes[i] != pattern(link.index, number, i) ? 1 : 0;
   }

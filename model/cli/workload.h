@@ -1,7 +1,8 @@
 // The traffic of one run: programs on the cores of both hosts.
 //
-// Core 0 of a host brings the device up, connects the queue pairs and posts; core 1 answers receive work; the
-// background, if any, has a core for each of its queue pairs. Everything goes through the driver.
+// Core 0 of a host brings the device up, connects the queue pairs and posts; core 1 answers receive
+// work; the background, if any, has a core for each of its queue pairs. Everything goes through the
+// driver.
 #pragma once
 
 #include <array>
@@ -40,6 +41,7 @@ class workload {
 
   /// Messages whose bytes were compared at the receiver, and bytes that were wrong.
   [[nodiscard]] std::uint64_t verified_messages() const { return verified_messages_; }
+
   [[nodiscard]] std::uint64_t wrong_bytes() const { return wrong_bytes_; }
 
   /// Completions with an error.
@@ -64,7 +66,8 @@ class workload {
   void align(cpu& core, const side& here) const;
   void start_measuring(side& here);
   void complete(side& here, const completion& entry);
-  [[nodiscard]] work_request request_of(const connection& link, std::uint64_t number, bool signaled) const;
+  [[nodiscard]] work_request request_of(const connection& link, std::uint64_t number,
+                                        bool signaled) const;
   [[nodiscard]] std::string state_of_affairs() const;
   void fill(connection& link, std::uint64_t number) const;
   void check(connection& link, std::uint64_t number);

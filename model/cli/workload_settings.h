@@ -11,15 +11,17 @@
 
 namespace carillon {
 
-/// Applies one key of [workload] (`key` without the prefix); throws config_error for an unknown one.
+/// Applies one key of [workload] (`key` without the prefix); throws config_error for an unknown
+/// one.
 void apply_workload(workload_spec& workload, std::string_view key, const setting& value);
 
 /// The keys that apply_workload knows.
 std::vector<std::string> workload_keys();
 
-/// Throws config_error for a combination that cannot work. `origin` tells where a key was set last; `fallback` is
-/// used for keys that nobody set.
-void check_point(const run_point& point, const std::map<std::string, std::string, std::less<>>& origin,
+/// Throws config_error for a combination that cannot work. `origin` tells where a key was set last;
+/// `fallback` is used for keys that nobody set.
+void check_point(const run_point& point,
+                 const std::map<std::string, std::string, std::less<>>& origin,
                  const std::string& fallback);
 
 }  // namespace carillon

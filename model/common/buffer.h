@@ -1,5 +1,5 @@
-// Pooled byte buffers with intrusive reference counts: a packet's bytes are written once and passed by reference.
-// Single-threaded, like the simulation. No allocation in steady state.
+// Pooled byte buffers with intrusive reference counts: a packet's bytes are written once and passed
+// by reference. Single-threaded, like the simulation. No allocation in steady state.
 #pragma once
 
 #include <array>
@@ -25,17 +25,24 @@ struct buffer {
 class buffer_ref {
  public:
   buffer_ref() = default;
+
   explicit buffer_ref(buffer* raw) : raw_(raw) { acquire(); }
+
   buffer_ref(const buffer_ref& other) : raw_(other.raw_) { acquire(); }
+
   buffer_ref(buffer_ref&& other) noexcept : raw_(std::exchange(other.raw_, nullptr)) {}
+
   buffer_ref& operator=(buffer_ref other) noexcept {
     std::swap(raw_, other.raw_);
     return *this;
   }
+
   ~buffer_ref() { drop(); }
 
   explicit operator bool() const { return raw_ != nullptr; }
+
   [[nodiscard]] std::uint8_t* data() const { return raw_->bytes.data(); }
+
   void reset() {
     drop();
     raw_ = nullptr;
@@ -47,6 +54,7 @@ class buffer_ref {
       ++raw_->references;
     }
   }
+
   inline void drop();
 
   buffer* raw_ = nullptr;
@@ -71,6 +79,7 @@ class buffer_pool {
   }
 
   [[nodiscard]] std::size_t allocated() const { return all_.size(); }
+
   [[nodiscard]] std::size_t in_use() const { return all_.size() - free_.size(); }
 
  private:

@@ -42,8 +42,9 @@ void core_clock::wake(clocked& who, cycle_t cycle) {
 }
 
 void core_clock::wake_after_due(clocked& who, cycle_t cycle) {
-  // The evaluation that is due now must not swallow a later wake: what happens in a cycle shows only in the next one,
-  // and whether `who` was evaluated before or after it happened must not matter.
+  // The evaluation that is due now must not swallow a later wake: what happens in a cycle shows
+  // only in the next one, and whether `who` was evaluated before or after it happened must not
+  // matter.
   const bool due = running_ ? who.next_wake_ == now_ : who.next_wake_ * period_ <= now_ps();
   if (due && cycle != who.next_wake_ && cycle < who.after_) {
     who.after_ = cycle;
@@ -53,7 +54,8 @@ void core_clock::wake_after_due(clocked& who, cycle_t cycle) {
 
 void core_clock::wake_late(clocked& who) {
   CARILLON_CHECK(running_ && !late_phase_ && who.late_,
-                 "{}: woken late in cycle {}, but not by a component of that cycle", who.path(), now_);
+                 "{}: woken late in cycle {}, but not by a component of that cycle", who.path(),
+                 now_);
   if (who.next_wake_ != now_) {
     who.next_wake_ = now_;
     late_.push_back(&who);
@@ -161,9 +163,8 @@ void core_clock::run_due() {
 
 void require_picosecond_resolution() {
   if (sc_core::sc_get_time_resolution() != sc_core::sc_time(1, sc_core::SC_PS)) {
-    throw config_error(
-        fmt::format("SystemC time resolution is {}; Carillon needs 1 ps",
-                    sc_core::sc_get_time_resolution().to_string()));
+    throw config_error(fmt::format("SystemC time resolution is {}; Carillon needs 1 ps",
+                                   sc_core::sc_get_time_resolution().to_string()));
   }
 }
 

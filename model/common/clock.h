@@ -1,19 +1,21 @@
 // The core clock: a cycle wheel behind one SC_METHOD.
 //
-// Nothing runs freely. A component asks to be evaluated at a cycle (`wake`) and is evaluated at most once
-// in that cycle; when nothing is due, simulated time jumps. The rules that make the order of evaluation
-// within a cycle irrelevant:
+// Nothing runs freely. A component asks to be evaluated at a cycle (`wake`) and is evaluated at
+// most once in that cycle; when nothing is due, simulated time jumps. The rules that make the order
+// of evaluation within a cycle irrelevant:
 //
 //  1. What a component may see in cycle t (items, credits, levels) is a function of what happened
 //     before t. The streams and levels enforce it.
-//  2. A component evaluated in t looks at all its ports and then re-arms the earliest cycle at which
+//  2. A component evaluated in t looks at all its ports and then re-arms the earliest cycle at
+//  which
 //     anything it knows of could move. A needless wake changes nothing.
-//  3. Wakes merge to the earliest and are never cancelled. Because of rule 2 an earlier wake loses none:
-//     the component re-arms what it still waits for. A wake that arrives while the component is about to be
-//     evaluated is kept beside that evaluation, which cannot see yet what it is for.
+//  3. Wakes merge to the earliest and are never cancelled. Because of rule 2 an earlier wake loses
+//  none:
+//     the component re-arms what it still waits for. A wake that arrives while the component is
+//     about to be evaluated is kept beside that evaluation, which cannot see yet what it is for.
 //
-// `shuffle_seed` other than 0 permutes the evaluation order in every cycle; every result must stay the
-// same byte for byte.
+// `shuffle_seed` other than 0 permutes the evaluation order in every cycle; every result must stay
+// the same byte for byte.
 #pragma once
 
 #include <array>
@@ -66,20 +68,20 @@ class core_clock : public sc_core::sc_module {
   /// Asks for an evaluation of `who` in cycle `cycle`, which must lie in the future.
   void wake(clocked& who, cycle_t cycle);
 
-  /// Asks for an evaluation of a late component in the cycle that is being evaluated, while the others are. The RTL
-  /// domain hears in this way that a stage took what one of its blocks offers.
+  /// Asks for an evaluation of a late component in the cycle that is being evaluated, while the
+  /// others are. The RTL domain hears in this way that a stage took what one of its blocks offers.
   void wake_late(clocked& who);
 
   [[nodiscard]] ps_t period() const { return period_; }
 
   [[nodiscard]] ps_t time_of(cycle_t cycle) const { return cycle * period_; }
 
-  /// The cycle in which something that arrives at `time` enters the core: the first edge after it, also
-  /// when it arrives exactly on an edge.
+  /// The cycle in which something that arrives at `time` enters the core: the first edge after it,
+  /// also when it arrives exactly on an edge.
   [[nodiscard]] cycle_t entry(ps_t time) const { return time / period_ + 1; }
 
-  /// The first edge at or after `time`: for the first symbol of a TLP, which starts the reference count
-  /// of cycles. Only valid for arrivals announced before `time`.
+  /// The first edge at or after `time`: for the first symbol of a TLP, which starts the reference
+  /// count of cycles. Only valid for arrivals announced before `time`.
   [[nodiscard]] cycle_t first_edge(ps_t time) const { return (time + period_ - 1) / period_; }
 
   /// The cycle being evaluated, or the last one evaluated.
@@ -87,6 +89,7 @@ class core_clock : public sc_core::sc_module {
 
   /// Evaluations and kernel activations so far (for `run --stats`).
   [[nodiscard]] std::uint64_t wakes() const { return wakes_; }
+
   [[nodiscard]] std::uint64_t activations() const { return activations_; }
 
  private:
@@ -98,6 +101,7 @@ class core_clock : public sc_core::sc_module {
     cycle_t cycle;
     std::uint64_t order;
     clocked* who;
+
     bool operator<(const far_wake& other) const {
       return cycle != other.cycle ? cycle > other.cycle : order > other.order;
     }
@@ -131,7 +135,9 @@ class core_clock : public sc_core::sc_module {
 };
 
 /// Simulated time now, in picoseconds.
-inline ps_t now_ps() { return sc_core::sc_time_stamp().value(); }
+inline ps_t now_ps() {
+  return sc_core::sc_time_stamp().value();
+}
 
 /// Throws config_error unless the SystemC time resolution is 1 ps (it is checked, never set).
 void require_picosecond_resolution();

@@ -1,5 +1,5 @@
-// What every component of a run is built with: the clock, the timeline, the tracer, the parameters, and the
-// registry of streams that is checked at the end of the run.
+// What every component of a run is built with: the clock, the timeline, the tracer, the parameters,
+// and the registry of streams that is checked at the end of the run.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // The two kinds of failure that are never mixed.
 //
-// * config_error: the user's mistake (a scenario, a parameter, a command line). Caught in main(), printed
+// * config_error: the user's mistake (a scenario, a parameter, a command line). Caught in main(),
+// printed
 //   as one message, exit code 2. Its text names what is wrong, where, and what would be right.
 // * model_error: our own bug, raised by CARILLON_CHECK with the component and the cycle in which an
 //   invariant broke. Exit code 3.
@@ -8,10 +9,9 @@
 // Hardware errors are neither: they are modelled (CQE syndromes, counters, TLP completion status).
 #pragma once
 
+#include <fmt/format.h>
 #include <stdexcept>
 #include <string>
-
-#include <fmt/format.h>
 
 namespace carillon {
 
@@ -41,9 +41,9 @@ class model_error : public std::logic_error {
 }  // namespace carillon
 
 // NOLINTNEXTLINE(cppcoreguidelines-macro-usage): needs the text of the condition
-#define CARILLON_CHECK(condition, ...)                                                        \
-  do {                                                                                        \
-    if (!(condition)) [[unlikely]] {                                                          \
-      ::carillon::fail_check(#condition, __FILE__, __LINE__, ::fmt::format(__VA_ARGS__));     \
-    }                                                                                         \
+#define CARILLON_CHECK(condition, ...)                                                    \
+  do {                                                                                    \
+    if (!(condition)) [[unlikely]] {                                                      \
+      ::carillon::fail_check(#condition, __FILE__, __LINE__, ::fmt::format(__VA_ARGS__)); \
+    }                                                                                     \
   } while (false)

@@ -13,7 +13,8 @@ class frame_sink {
   /// When the serializer can take another first bit: at or before now if it is idle.
   [[nodiscard]] virtual ps_t free_at() const = 0;
 
-  /// The first bit leaves at max(first_bit, free_at()); `first_bit` is now or later, and the end of the frame's history.
+  /// The first bit leaves at max(first_bit, free_at()); `first_bit` is now or later, and the end of
+  /// the frame's history.
   virtual void send(frame_item frame, ps_t first_bit) = 0;
 };
 

@@ -1,7 +1,8 @@
-// What travels on the streams between the stages of one NIC. Stages know these types and each other's not at all.
+// What travels on the streams between the stages of one NIC. Stages know these types and each
+// other's not at all.
 //
-// Every item carries `trace`, its history. `qpn` is chip-global. Lengths are bytes unless said otherwise; a "beat" is 64
-// bytes on a 512-bit stream.
+// Every item carries `trace`, its history. `qpn` is chip-global. Lengths are bytes unless said
+// otherwise; a "beat" is 64 bytes on a 512-bit stream.
 #pragma once
 
 #include <array>
@@ -10,7 +11,6 @@
 #include "common/buffer.h"
 #include "common/tracer.h"
 #include "common/types.h"
-
 #include "gen/stages.h"
 
 namespace carillon {
@@ -19,9 +19,11 @@ constexpr unsigned beats_of(std::uint64_t bytes) {
   return bytes == 0 ? 1U : static_cast<unsigned>((bytes + BeatBytes - 1) / BeatBytes);
 }
 
-// From pcie_rx -----------------------------------------------------------------------------------------
+// From pcie_rx
+// -----------------------------------------------------------------------------------------
 
-/// A posted write that hit a BAR. Writes longer than 64 bytes keep their first 64 (nobody accepts them).
+/// A posted write that hit a BAR. Writes longer than 64 bytes keep their first 64 (nobody accepts
+/// them).
 struct mmio_write {
   trace_ref trace;
   std::uint16_t function = 0;
@@ -65,12 +67,19 @@ struct read_completion {
   buffer_ref data;           ///< payload from its first dword
 };
 
-// DMA --------------------------------------------------------------------------------------------------
+// DMA
+// --------------------------------------------------------------------------------------------------
 
-enum class dma_status : std::uint8_t { ok, unsupported_request, completer_abort, poisoned, timeout };
+enum class dma_status : std::uint8_t {
+  ok,
+  unsupported_request,
+  completer_abort,
+  poisoned,
+  timeout
+};
 
-/// Reads `length` bytes at IOVA `address` into `into` from `into_offset` on. The response comes when the last byte
-/// is in; the requester has reserved its slot.
+/// Reads `length` bytes at IOVA `address` into `into` from `into_offset` on. The response comes
+/// when the last byte is in; the requester has reserved its slot.
 struct dma_read {
   trace_ref trace;
   std::uint16_t function = 0;
@@ -78,7 +87,7 @@ struct dma_read {
   std::uint32_t length = 0;
   buffer_ref into;
   std::uint32_t into_offset = 0;
-  std::uint64_t cookie = 0;  ///< returned as it was
+  std::uint64_t cookie = 0;          ///< returned as it was
   bool same_packet_follows = false;  ///< more reads of the same group follow (for the trace only)
 };
 
@@ -88,8 +97,8 @@ struct dma_read_done {
   dma_status status = dma_status::ok;
 };
 
-/// A posted write of `length` bytes from `from` + `from_offset` to IOVA `address`. Writes of one stream reach memory in
-/// order.
+/// A posted write of `length` bytes from `from` + `from_offset` to IOVA `address`. Writes of one
+/// stream reach memory in order.
 struct dma_write {
   trace_ref trace;
   std::uint16_t function = 0;
@@ -97,11 +106,13 @@ struct dma_write {
   std::uint32_t length = 0;
   buffer_ref from;
   std::uint32_t from_offset = 0;
-  milestone point = milestone::count_;  ///< reached when the write is visible in memory; count_: none
+  milestone point =
+      milestone::count_;  ///< reached when the write is visible in memory; count_: none
   bool point_last = false;
 };
 
-// Context RAM ------------------------------------------------------------------------------------------
+// Context RAM
+// ------------------------------------------------------------------------------------------
 
 enum class context_kind : std::uint8_t {
   qpc_common,
@@ -135,16 +146,17 @@ struct context_write {
   std::array<std::uint8_t, BeatBytes> data{};
 };
 
-// Transmit path ----------------------------------------------------------------------------------------
+// Transmit path
+// ----------------------------------------------------------------------------------------
 
 /// A doorbell or a complete BlueFlame WQE, ownership checked (uar -> wqe_fetch).
 struct doorbell {
   trace_ref trace;
   std::uint16_t function = 0;
   std::uint32_t qpn = 0;
-  std::uint16_t wqe_index = 0;       ///< of the last posted WQE
-  std::uint8_t ds = 0;               ///< its size in 16-byte units
-  bool blueflame = false;            ///< `wqe` holds the WQE itself
+  std::uint16_t wqe_index = 0;  ///< of the last posted WQE
+  std::uint8_t ds = 0;          ///< its size in 16-byte units
+  bool blueflame = false;       ///< `wqe` holds the WQE itself
   buffer_ref wqe;
 };
 
@@ -164,29 +176,30 @@ struct wqe_item {
 
 inline constexpr unsigned MaxSge = 30;
 
-/// A checked work request (wqe_parser -> tx_sched). Its fields travel beside every beat and count in the first;
-/// `body` holds 64 bytes a beat: the inline bytes from offset 0, or the mlx5 data segments (16 bytes each, as in the
-/// WQE). So an item has max(1, ceil(body bytes / 64)) beats, and its body is complete only with its last beat.
+/// A checked work request (wqe_parser -> tx_sched). Its fields travel beside every beat and count
+/// in the first; `body` holds 64 bytes a beat: the inline bytes from offset 0, or the mlx5 data
+/// segments (16 bytes each, as in the WQE). So an item has max(1, ceil(body bytes / 64)) beats, and
+/// its body is complete only with its last beat.
 struct work_item {
   trace_ref trace;
   std::uint16_t function = 0;
   std::uint32_t qpn = 0;
   std::uint16_t wqe_index = 0;
   std::uint8_t wqebbs = 0;
-  std::uint8_t opcode = 0;     ///< mlx5 send opcode
+  std::uint8_t opcode = 0;  ///< mlx5 send opcode
   std::uint8_t fm_ce_se = 0;
-  std::uint8_t syndrome = 0;   ///< not 0: the WQE failed and completes with this error
-  bool drop = false;           ///< the QP was not ready to send: counted, no completion
+  std::uint8_t syndrome = 0;  ///< not 0: the WQE failed and completes with this error
+  bool drop = false;          ///< the QP was not ready to send: counted, no completion
   bool is_inline = false;
-  std::uint8_t service = 0;    ///< mlx5 service type
+  std::uint8_t service = 0;  ///< mlx5 service type
   std::uint8_t mtu_code = 0;
   std::uint8_t sge_count = 0;
-  std::uint32_t imm = 0;       ///< as in the control segment (big-endian value)
-  std::uint32_t length = 0;    ///< total payload bytes
+  std::uint32_t imm = 0;     ///< as in the control segment (big-endian value)
+  std::uint32_t length = 0;  ///< total payload bytes
   std::uint64_t remote_address = 0;
   std::uint32_t rkey = 0;
   std::uint32_t send_cqn = 0;
-  buffer_ref body;             ///< empty if there is no payload
+  buffer_ref body;  ///< empty if there is no payload
 
   [[nodiscard]] std::uint32_t body_bytes() const {
     return is_inline ? length : std::uint32_t{sge_count} * 16;
@@ -195,22 +208,22 @@ struct work_item {
 
 enum class packet_source : std::uint8_t { request, acknowledge };
 
-/// One packet to build (tx_sched -> payload_dma -> packet_builder). In payload_dma's output `frame` holds the payload
-/// at PayloadOffset.
+/// One packet to build (tx_sched -> payload_dma -> packet_builder). In payload_dma's output `frame`
+/// holds the payload at PayloadOffset.
 struct packet_item {
   trace_ref trace;
   packet_source source = packet_source::request;
   std::uint64_t order = 0;  ///< of the grant, over all packets of the NIC
   std::uint16_t function = 0;
-  std::uint32_t qpn = 0;         ///< local QP
-  std::uint8_t wqe_opcode = 0;   ///< mlx5 send opcode of a request
-  std::uint8_t service = 0;      ///< transport service
+  std::uint32_t qpn = 0;        ///< local QP
+  std::uint8_t wqe_opcode = 0;  ///< mlx5 send opcode of a request
+  std::uint8_t service = 0;     ///< transport service
   bool solicited = false;
   bool ack_request = false;
   std::uint32_t psn = 0;
-  std::uint32_t payload = 0;     ///< bytes
-  bool first = false;            ///< first packet of its message
-  bool last = false;             ///< last packet of its message
+  std::uint32_t payload = 0;  ///< bytes
+  bool first = false;         ///< first packet of its message
+  bool last = false;          ///< last packet of its message
   // RETH (of the first packet), ImmDt (of the last)
   std::uint64_t remote_address = 0;
   std::uint32_t rkey = 0;
@@ -228,52 +241,58 @@ struct packet_item {
   bool poisoned = false;             ///< a read of its payload failed
 };
 
-/// Where payload_dma puts the payload in a frame's buffer: room for the longest headers in front of it, so that the
-/// builder writes them without moving a byte.
+/// Where payload_dma puts the payload in a frame's buffer: room for the longest headers in front of
+/// it, so that the builder writes them without moving a byte.
 inline constexpr std::uint32_t PayloadOffset = 128;
 
-/// What tx_sched tells the requester when it has granted the last packet of a work request, in PSN order.
+/// What tx_sched tells the requester when it has granted the last packet of a work request, in PSN
+/// order.
 struct sent_packet {
   trace_ref trace;
   std::uint32_t qpn = 0;
   std::uint32_t psn = 0;
-  bool last = false;             ///< last packet of the WQE
+  bool last = false;  ///< last packet of the WQE
   std::uint16_t wqe_index = 0;
   std::uint8_t wqebbs = 0;
   std::uint8_t opcode = 0;
   bool signaled = false;
-  std::uint8_t syndrome = 0;     ///< not 0: no packet was sent, the WQE completes with this error
+  std::uint8_t syndrome = 0;  ///< not 0: no packet was sent, the WQE completes with this error
   std::uint32_t length = 0;
   std::uint32_t send_cqn = 0;
   std::uint16_t function = 0;
 };
 
-// Frames -----------------------------------------------------------------------------------------------
+// Frames
+// -----------------------------------------------------------------------------------------------
 
-/// An Ethernet frame without preamble and gap. `bytes` from `offset`, `length` bytes, FCS not included.
+/// An Ethernet frame without preamble and gap. `bytes` from `offset`, `length` bytes, FCS not
+/// included.
 struct frame_item {
   trace_ref trace;
   buffer_ref bytes;
   std::uint32_t offset = 0;
   std::uint32_t length = 0;
   std::uint32_t fcs = 0;
-  bool fcs_known = false;   ///< `fcs` was computed over these very bytes and nobody touched them since
+  bool fcs_known =
+      false;  ///< `fcs` was computed over these very bytes and nobody touched them since
   bool icrc_known = false;  ///< likewise for the ICRC in the frame
   std::uint8_t priority = 0;
-  bool first = false;       ///< first packet of its message (for milestones)
+  bool first = false;  ///< first packet of its message (for milestones)
   bool last = false;
 };
 
-// Receive path -----------------------------------------------------------------------------------------
+// Receive path
+// -----------------------------------------------------------------------------------------
 
 enum class rx_verdict : std::uint8_t { accept, duplicate, gap, no_qp, bad_state, response };
 
-/// A RoCE packet with its headers parsed and its ICRC checked (rx_parser -> responder or requester).
+/// A RoCE packet with its headers parsed and its ICRC checked (rx_parser -> responder or
+/// requester).
 struct rx_packet {
   trace_ref trace;
   rx_verdict verdict = rx_verdict::accept;
   std::uint16_t function = 0;
-  std::uint32_t qpn = 0;       ///< destination QP
+  std::uint32_t qpn = 0;  ///< destination QP
   std::uint8_t bth_opcode = 0;
   bool solicited = false;
   bool ack_request = false;
@@ -284,7 +303,7 @@ struct rx_packet {
   std::uint32_t imm = 0;
   std::uint8_t syndrome = 0;
   std::uint32_t msn = 0;
-  std::uint32_t payload = 0;   ///< bytes, padding removed
+  std::uint32_t payload = 0;  ///< bytes, padding removed
   std::uint32_t payload_offset = 0;
   buffer_ref bytes;
   std::array<std::uint8_t, BeatBytes> common{};     ///< qpc_common line as looked up
@@ -302,8 +321,8 @@ struct ack_item {
   std::uint32_t msn = 0;
 };
 
-/// The responder has decided about a request packet and written the QP's line (responder -> rx_parser): the next one of the QP
-/// may be looked up.
+/// The responder has decided about a request packet and written the QP's line (responder ->
+/// rx_parser): the next one of the QP may be looked up.
 struct qp_commit {
   trace_ref trace;
   std::uint32_t qpn = 0;
@@ -326,27 +345,30 @@ struct cqe_item {
   milestone point = milestone::count_;
 };
 
-// Commands ---------------------------------------------------------------------------------------------
+// Commands
+// ---------------------------------------------------------------------------------------------
 
-/// Moves a QP to the error state: a set-only bit over its qpc_common line (tx_sched, responder -> qpc_ram).
+/// Moves a QP to the error state: a set-only bit over its qpc_common line (tx_sched, responder ->
+/// qpc_ram).
 struct qp_error {
   trace_ref trace;
   std::uint32_t qpn = 0;
 };
 
-/// Says that a packet of this QP has left payload_dma (payload_dma -> tx_sched), so that one without a payload to
-/// fetch may follow it past that stage.
+/// Says that a packet of this QP has left payload_dma (payload_dma -> tx_sched), so that one
+/// without a payload to fetch may follow it past that stage.
 struct payload_left {
   trace_ref trace;
   std::uint32_t qpn = 0;
 };
 
-/// Tells the owners of per-QP state that a command changed it (pcie_endpoint -> wqe_fetch, tx_sched, requester,
-/// responder, each by its own stream). The lines in the context RAM are written before.
+/// Tells the owners of per-QP state that a command changed it (pcie_endpoint -> wqe_fetch,
+/// tx_sched, requester, responder, each by its own stream). The lines in the context RAM are
+/// written before.
 struct qp_command {
   trace_ref trace;
   std::uint32_t qpn = 0;
-  std::uint8_t state = 0;        ///< chip code of the new state
+  std::uint8_t state = 0;  ///< chip code of the new state
   std::uint8_t service = 0;
   std::uint8_t log_sq_size = 0;
   std::uint8_t log_rq_size = 0;
@@ -354,7 +376,8 @@ struct qp_command {
   std::uint32_t receive_psn = 0;
 };
 
-/// Tells completion that a CQ was created or destroyed (pcie_endpoint -> completion): its counters start again.
+/// Tells completion that a CQ was created or destroyed (pcie_endpoint -> completion): its counters
+/// start again.
 struct cq_command {
   trace_ref trace;
   std::uint32_t cqn = 0;

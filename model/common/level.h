@@ -1,7 +1,7 @@
 // A value that crosses stages without being an item: BAR values, pause, enables, rates.
 //
-// One writer. What is written in cycle t is read from t+1 on, whatever the order of evaluation; readers
-// that subscribed are woken in t+1 when the value changes.
+// One writer. What is written in cycle t is read from t+1 on, whatever the order of evaluation;
+// readers that subscribed are woken in t+1 when the value changes.
 #pragma once
 
 #include <string>

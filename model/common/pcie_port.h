@@ -77,7 +77,8 @@ class pcie_port : public sc_core::sc_module, private timed {
   /// When the serializer can take another first symbol: at or before now if it is idle.
   [[nodiscard]] ps_t free_at() const;
 
-  /// The message of the TLP that the serializer sent last: what follows of the same message waits for nobody but itself.
+  /// The message of the TLP that the serializer sent last: what follows of the same message waits
+  /// for nobody but itself.
   [[nodiscard]] std::uint32_t last_message() const { return last_message_; }
 
   /// Sends now. The first symbol leaves at max(now, free_at()); the wait for the serializer is a

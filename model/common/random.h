@@ -1,8 +1,8 @@
 // Deterministic random numbers: the same seed gives the same run on every machine.
 //
 // Every component owns a stream of its own, seeded by the run's seed and a hash of the component's
-// path, so that adding a component never changes what another one draws. std:: distributions are not
-// used because their results differ between standard libraries.
+// path, so that adding a component never changes what another one draws. std:: distributions are
+// not used because their results differ between standard libraries.
 #pragma once
 
 #include <array>
@@ -22,7 +22,8 @@ class random_stream {
   /// Uniform over all 64-bit values.
   std::uint64_t next();
 
-  /// Uniform in [0, bound); bound 0 gives 0. Unbiased (values that would favour low residues are drawn again).
+  /// Uniform in [0, bound); bound 0 gives 0. Unbiased (values that would favour low residues are
+  /// drawn again).
   std::uint64_t below(std::uint64_t bound);
 
   /// Uniform in [low, high], both included.

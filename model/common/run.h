@@ -1,7 +1,8 @@
 // Running a simulation so that failures keep their type.
 //
-// The SystemC kernel turns an exception that leaves a process into an sc_report. The bodies of our processes therefore pass
-// through guarded(), and run_simulation() throws what it kept: a config_error stays the user's mistake, a model_error ours.
+// The SystemC kernel turns an exception that leaves a process into an sc_report. The bodies of our
+// processes therefore pass through guarded(), and run_simulation() throws what it kept: a
+// config_error stays the user's mistake, a model_error ours.
 #pragma once
 
 #include <exception>

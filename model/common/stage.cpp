@@ -36,12 +36,15 @@ void port_monitor::recall(cycle_t t) {
       if (each.kept_by == nullptr || !each.port_bound) {
         continue;
       }
-      // Credits and transfers of cycle t-1 are settled; a condition may have come and gone since, then it wakes us itself.
-      const bool kept = std::any_of(each.blockers.begin(), each.blockers.end(), [t](const blocker& one) {
-        return one.kind != blocker::kind_e::condition && holds(one, t - 1);
-      });
+      // Credits and transfers of cycle t-1 are settled; a condition may have come and gone since,
+      // then it wakes us itself.
+      const bool kept =
+          std::any_of(each.blockers.begin(), each.blockers.end(), [t](const blocker& one) {
+            return one.kind != blocker::kind_e::condition && holds(one, t - 1);
+          });
       CARILLON_CHECK(kept || any_condition(each, t),
-                     "{}: unexplained cycle {}: what its front item waited for ({}) was over, but nobody looked",
+                     "{}: unexplained cycle {}: what its front item waited for ({}) was over, but "
+                     "nobody looked",
                      each.input->name(), t - 1, each.kept_by->name);
     }
   }
@@ -64,7 +67,8 @@ cycle_t port_monitor::explain(cycle_t t) {
         break;
       }
     }
-    CARILLON_CHECK(each.kept_by != nullptr, "{}: unexplained cycle {}: its front item could move and did not",
+    CARILLON_CHECK(each.kept_by != nullptr,
+                   "{}: unexplained cycle {}: its front item could move and did not",
                    each.input->name(), t);
     each.port_bound = each.kept_by->kind != blocker::kind_e::condition && !any_condition(each, t);
   }

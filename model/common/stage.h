@@ -1,12 +1,12 @@
 // stage: the thin sc_module shell of a pipeline stage, and port_monitor, which explains its waits.
 //
-// A stage says once, when it is built, what each input may have to wait for; the monitor then names the reason of
-// every waiting cycle from port activity alone, in this order: `arbiter` (another input is being taken),
-// `credit:<stream>`, a level or state by name. (`order`, the port's previous item still being taken, is
-// known to the stream itself.) A takeable item that was not taken with no reason that holds is an
-// "unexplained cycle": a model error, and so is one that was booked for a lack of credits, or for another input,
-// beyond the cycle in which that ended. So whatever a stage waits for must be a stream or a named condition, and
-// a lost wake cannot hide.
+// A stage says once, when it is built, what each input may have to wait for; the monitor then names
+// the reason of every waiting cycle from port activity alone, in this order: `arbiter` (another
+// input is being taken), `credit:<stream>`, a level or state by name. (`order`, the port's previous
+// item still being taken, is known to the stream itself.) A takeable item that was not taken with
+// no reason that holds is an "unexplained cycle": a model error, and so is one that was booked for
+// a lack of credits, or for another input, beyond the cycle in which that ended. So whatever a
+// stage waits for must be a stream or a named condition, and a lost wake cannot hide.
 #pragma once
 
 #include <functional>
@@ -36,8 +36,8 @@ struct blocker {
     return {kind_e::credit, &output, beats, "credit:" + output.name(), {}};
   }
 
-  /// A named condition (a level, an unanswered request, a window); a function of what happened up to and
-  /// including cycle t on the stage's ports.
+  /// A named condition (a level, an unanswered request, a window); a function of what happened up
+  /// to and including cycle t on the stage's ports.
   static blocker condition(std::string name, std::function<bool(cycle_t)> holds) {
     return {kind_e::condition, nullptr, 1, std::move(name), std::move(holds)};
   }
@@ -50,12 +50,13 @@ class port_monitor {
   /// Declares an input and what it may wait for, in order of precedence.
   void watch(stream_base& input, std::vector<blocker> blockers);
 
-  /// To be called before the evaluation of cycle t: an input that waited since an evaluation before t-1 must have been
-  /// kept by what it was booked for until now.
+  /// To be called before the evaluation of cycle t: an input that waited since an evaluation before
+  /// t-1 must have been kept by what it was booked for until now.
   void recall(cycle_t t);
 
-  /// To be called after the evaluation of cycle t. Returns the first cycle after t in which an item that is already
-  /// known becomes takeable, NeverCycle if there is none: a wake for it may have been merged into this evaluation.
+  /// To be called after the evaluation of cycle t. Returns the first cycle after t in which an item
+  /// that is already known becomes takeable, NeverCycle if there is none: a wake for it may have
+  /// been merged into this evaluation.
   cycle_t explain(cycle_t t);
 
  private:
@@ -97,8 +98,8 @@ class stage : public sc_core::sc_module, public clocked {
   [[nodiscard]] trace_site site() const { return site_; }
 
  protected:
-  /// Looks at all ports, moves what can move, and re-arms. For items on watched inputs the base class does it, so a
-  /// stage only re-arms for time of its own and asks for credits it lacks.
+  /// Looks at all ports, moves what can move, and re-arms. For items on watched inputs the base
+  /// class does it, so a stage only re-arms for time of its own and asks for credits it lacks.
   virtual void evaluate(cycle_t t) = 0;
 
   void watch(stream_base& input, std::vector<blocker> blockers) {

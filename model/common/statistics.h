@@ -1,7 +1,8 @@
 // Exact statistics of integer samples.
 //
-// Percentiles are nearest-rank values of all samples, never estimates. Samples are kept as (value, count) pairs: a
-// simulation repeats its values, so a million messages usually cost a few hundred pairs.
+// Percentiles are nearest-rank values of all samples, never estimates. Samples are kept as (value,
+// count) pairs: a simulation repeats its values, so a million messages usually cost a few hundred
+// pairs.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,7 @@ class distribution {
   }
 
   [[nodiscard]] std::uint64_t count() const { return count_; }
+
   [[nodiscard]] std::uint64_t sum() const { return sum_; }
 
   /// The integer sum over the count; 0 without samples, like all that follow.
@@ -29,12 +31,14 @@ class distribution {
   [[nodiscard]] std::uint64_t min() const;
   [[nodiscard]] std::uint64_t max() const;
 
-  /// The smallest sample such that at least numerator/denominator of all samples are not larger: rank
-  /// ceil(count * numerator / denominator), at least 1.
+  /// The smallest sample such that at least numerator/denominator of all samples are not larger:
+  /// rank ceil(count * numerator / denominator), at least 1.
   [[nodiscard]] std::uint64_t percentile(std::uint64_t numerator, std::uint64_t denominator) const;
 
   [[nodiscard]] std::uint64_t p50() const { return percentile(50, 100); }
+
   [[nodiscard]] std::uint64_t p99() const { return percentile(99, 100); }
+
   [[nodiscard]] std::uint64_t p999() const { return percentile(999, 1000); }
 
  private:

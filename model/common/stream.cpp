@@ -15,8 +15,9 @@ stream_base::stream_base(sim_context& context, std::string name, unsigned depth,
       entries_(depth),
       available_(depth) {
   if (depth < max_beats || max_beats == 0) {
-    throw config_error(fmt::format("{}: depth {} is less than one item of {} beats; allowed: at least {}",
-                                   name_, depth, max_beats, max_beats));
+    throw config_error(
+        fmt::format("{}: depth {} is less than one item of {} beats; allowed: at least {}", name_,
+                    depth, max_beats, max_beats));
   }
   context.streams.push_back(this);
 }
@@ -39,8 +40,8 @@ unsigned stream_base::fold(cycle_t t) {
     if (oldest.first > t) {
       break;
     }
-    const auto due = static_cast<std::uint32_t>(
-        std::min<cycle_t>(oldest.beats, t - oldest.first + 1));
+    const auto due =
+        static_cast<std::uint32_t>(std::min<cycle_t>(oldest.beats, t - oldest.first + 1));
     available_ += due - oldest.folded;
     oldest.folded = due;
     if (due < oldest.beats) {
@@ -93,13 +94,15 @@ void stream_base::ask_credit(cycle_t t, unsigned beats) {
 
 void stream_base::reserve(cycle_t t, unsigned beats) {
   const unsigned have = fold(t);
-  CARILLON_CHECK(have >= beats, "{}: {} beats accepted with {} credits in cycle {}", name_, beats, have, t);
+  CARILLON_CHECK(have >= beats, "{}: {} beats accepted with {} credits in cycle {}", name_, beats,
+                 have, t);
   available_ -= beats;
   reserved_ += beats;
 }
 
 void stream_base::cancel(cycle_t t, unsigned beats) {
-  CARILLON_CHECK(reserved_ >= beats, "{}: {} beats cancelled in cycle {} of {} reserved", name_, beats, t, reserved_);
+  CARILLON_CHECK(reserved_ >= beats, "{}: {} beats cancelled in cycle {} of {} reserved", name_,
+                 beats, t, reserved_);
   reserved_ -= beats;
   available_ += beats;
   if (asked_ != 0 && fold(t) >= asked_) {
@@ -125,13 +128,14 @@ trace_ref stream_base::book_push(cycle_t t, unsigned latency, unsigned beats, bo
   if (!reserved) {
     reserve(t, beats);
   }
-  CARILLON_CHECK(reserved_ >= beats, "{}: {} beats pushed in cycle {} of {} reserved", name_, beats, t,
-                 reserved_);
+  CARILLON_CHECK(reserved_ >= beats, "{}: {} beats pushed in cycle {} of {} reserved", name_, beats,
+                 t, reserved_);
   reserved_ -= beats;
   const cycle_t visible = t + latency;
-  CARILLON_CHECK(visible >= port_free_,
-                 "{}: an item visible in cycle {} while the previous one occupies the port until {}",
-                 name_, visible, port_free_);
+  CARILLON_CHECK(
+      visible >= port_free_,
+      "{}: an item visible in cycle {} while the previous one occupies the port until {}", name_,
+      visible, port_free_);
   port_free_ = visible + beats;
   entries_[tail()] = {visible, beats};
   ++count_;
@@ -145,9 +149,10 @@ trace_ref stream_base::book_push(cycle_t t, unsigned latency, unsigned beats, bo
 
 void stream_base::explain(cycle_t t, name_id reason) {
   if (waits_.empty()) {
-    CARILLON_CHECK(t == next_take(),
-                   "{}: unexplained cycles {}..{}: its front item was takeable but {} was not evaluated",
-                   name_, next_take(), t, consumer_ != nullptr ? consumer_->path() : "nobody");
+    CARILLON_CHECK(
+        t == next_take(),
+        "{}: unexplained cycles {}..{}: its front item was takeable but {} was not evaluated",
+        name_, next_take(), t, consumer_ != nullptr ? consumer_->path() : "nobody");
   } else if (waits_.back().reason == reason) {
     return;
   }
@@ -160,8 +165,8 @@ trace_ref stream_base::book_take(cycle_t t, trace_ref history) {
   const cycle_t reachable = std::max(front.visible, busy_until_);
   const core_clock& clock = context_.clock;
   CARILLON_CHECK(!waits_.empty() || t == reachable,
-                 "{}: unexplained cycles {}..{}: nobody said why its front item waited", name_, reachable,
-                 t);
+                 "{}: unexplained cycles {}..{}: nobody said why its front item waited", name_,
+                 reachable, t);
   trace_ref result = context_.trace.wait(history, consumer_site_, order_reason_,
                                          clock.time_of(front.visible), clock.time_of(reachable));
   for (std::size_t i = 0; i < waits_.size(); ++i) {
@@ -194,14 +199,15 @@ trace_ref stream_base::book_take(cycle_t t, trace_ref history) {
 }
 
 void stream_base::check_drained() const {
-  CARILLON_CHECK(count_ == 0, "{}: {} items left at the end of the run; {} did not take them", name_,
-                 count_, consumer_ != nullptr ? consumer_->path() : "nobody");
+  CARILLON_CHECK(count_ == 0, "{}: {} items left at the end of the run; {} did not take them",
+                 name_, count_, consumer_ != nullptr ? consumer_->path() : "nobody");
   unsigned home = available_;
   for (std::size_t i = returns_head_; i < returns_.size(); ++i) {
     home += returns_[i].beats - returns_[i].folded;
   }
-  CARILLON_CHECK(home == depth_, "{}: {} of {} credits home at the end of the run; {} holds the rest", name_,
-                 home, depth_, producer_ != nullptr ? producer_->path() : "nobody");
+  CARILLON_CHECK(home == depth_,
+                 "{}: {} of {} credits home at the end of the run; {} holds the rest", name_, home,
+                 depth_, producer_ != nullptr ? producer_->path() : "nobody");
 }
 
 void sim_context::check_drained() const {

@@ -6,17 +6,20 @@
 //  * A stage accepts work only while it holds a credit for its output:
 //      credits(t) = depth - beats accepted before t + beats taken before t;
 //    a slot freed in t can be used from t+1.
-//  * An item of several beats is contiguous: its beats follow one a cycle; while it is being taken the port
+//  * An item of several beats is contiguous: its beats follow one a cycle; while it is being taken
+//  the port
 //    is busy; its credits return one a cycle, the first in the cycle after the take.
-//  * A producer short of credits calls ask_credit(t, n): it is woken in the first cycle in which n credits are
+//  * A producer short of credits calls ask_credit(t, n): it is woken in the first cycle in which n
+//  credits are
 //    there, whether the pops that free them are already made or still to come.
 //
-// Why each rule matters (all proven by tests that break them): visibility in the same cycle makes results
-// depend on the order of evaluation; an ask_credit that forgets a pop made in the same cycle starves without a
-// single mismatch.
+// Why each rule matters (all proven by tests that break them): visibility in the same cycle makes
+// results depend on the order of evaluation; an ask_credit that forgets a pop made in the same
+// cycle starves without a single mismatch.
 //
-// The stream is also the monitor of the port: it knows from port activity alone why its front item waits
-// (see stage.h) and writes the spans and transfers of the trace, the same for the model and the RTL.
+// The stream is also the monitor of the port: it knows from port activity alone why its front item
+// waits (see stage.h) and writes the spans and transfers of the trace, the same for the model and
+// the RTL.
 #pragma once
 
 #include <cstdint>
@@ -34,15 +37,19 @@ namespace carillon {
 
 class stream_base {
  public:
-  /// `depth` counts beats and is also the largest number of items; `max_beats` is the largest item. A depth under max_beats is refused.
+  /// `depth` counts beats and is also the largest number of items; `max_beats` is the largest item.
+  /// A depth under max_beats is refused.
   stream_base(sim_context& context, std::string name, unsigned depth, unsigned max_beats);
   stream_base(const stream_base&) = delete;
   stream_base& operator=(const stream_base&) = delete;
   virtual ~stream_base() = default;
 
   [[nodiscard]] const std::string& name() const { return name_; }
+
   [[nodiscard]] std::uint32_t id() const { return id_; }
+
   [[nodiscard]] unsigned depth() const { return depth_; }
+
   [[nodiscard]] unsigned max_beats() const { return max_beats_; }
 
   /// Who pushes, and on whose account its service is booked.
@@ -53,12 +60,13 @@ class stream_base {
   /// Wakes `other` whenever the consumer is woken for an item: the RTL that runs beside it.
   void wakes_too(clocked& other) { companion_ = &other; }
 
-  // Producer's side -----------------------------------------------------------------------------------
+  // Producer's side
+  // -----------------------------------------------------------------------------------
   /// Credits usable in cycle t.
   [[nodiscard]] unsigned credits(cycle_t t) { return fold(t); }
 
-  /// Takes `beats` credits in cycle t for an item that is pushed later by push_reserved: for a stage that accepts work
-  /// before it knows the cycle of its result.
+  /// Takes `beats` credits in cycle t for an item that is pushed later by push_reserved: for a
+  /// stage that accepts work before it knows the cycle of its result.
   void reserve(cycle_t t, unsigned beats);
 
   /// Gives reserved credits back, usable at once: the item turned out smaller, or there is none.
@@ -66,13 +74,15 @@ class stream_base {
 
   [[nodiscard]] bool has_credit(cycle_t t, unsigned beats = 1) { return fold(t) >= beats; }
 
-  /// Arranges that the producer is woken as soon as `beats` credits are usable (at the earliest in t+1).
+  /// Arranges that the producer is woken as soon as `beats` credits are usable (at the earliest in
+  /// t+1).
   void ask_credit(cycle_t t, unsigned beats = 1);
 
   /// The cycle from which the port is free for another item's first beat to become visible.
   [[nodiscard]] cycle_t port_free() const { return port_free_; }
 
-  // Consumer's side -----------------------------------------------------------------------------------
+  // Consumer's side
+  // -----------------------------------------------------------------------------------
   [[nodiscard]] bool empty() const { return count_ == 0; }
 
   /// The front item may be taken in cycle t.
@@ -89,10 +99,13 @@ class stream_base {
   [[nodiscard]] unsigned size() const { return count_; }
 
   [[nodiscard]] cycle_t front_visible() const { return entries_[head_].visible; }
+
   [[nodiscard]] unsigned front_beats() const { return entries_[head_].beats; }
 
   /// A beat of an item is transferred in cycle t.
-  [[nodiscard]] bool transferring(cycle_t t) const { return taken_any_ && last_taken_ <= t && t < busy_until_; }
+  [[nodiscard]] bool transferring(cycle_t t) const {
+    return taken_any_ && last_taken_ <= t && t < busy_until_;
+  }
 
   /// An item (its first beat) was taken in cycle t.
   [[nodiscard]] bool taken_in(cycle_t t) const { return taken_any_ && last_taken_ == t; }
@@ -118,21 +131,24 @@ class stream_base {
     std::uint32_t beats;
   };
 
-  /// Books the credits and the service span of a push; returns the item's new history. The caller stores the
-  /// item at index `slot()` beforehand.
-  trace_ref book_push(cycle_t t, unsigned latency, unsigned beats, bool reserved, trace_ref history);
+  /// Books the credits and the service span of a push; returns the item's new history. The caller
+  /// stores the item at index `slot()` beforehand.
+  trace_ref book_push(cycle_t t, unsigned latency, unsigned beats, bool reserved,
+                      trace_ref history);
   /// Books the take of the front item; returns its new history.
   trace_ref book_take(cycle_t t, trace_ref history);
 
   [[nodiscard]] unsigned head() const { return head_; }
+
   [[nodiscard]] unsigned index_of(unsigned nth) const {
     const unsigned at = head_ + nth;
     return at >= capacity_ ? at - capacity_ : at;
   }
+
   [[nodiscard]] cycle_t visible_of(unsigned nth) const { return entries_[index_of(nth)].visible; }
-  [[nodiscard]] unsigned tail() const {
-    return index_of(count_);
-  }
+
+  [[nodiscard]] unsigned tail() const { return index_of(count_); }
+
   [[nodiscard]] unsigned capacity() const { return capacity_; }
 
   sim_context& context_;
@@ -198,15 +214,15 @@ class stream final : public stream_base {
   stream(sim_context& context, std::string name, unsigned depth, unsigned max_beats = 1)
       : stream_base(context, std::move(name), depth, max_beats), items_(capacity()) {}
 
-  /// Accepts `item` in cycle t for a producer of latency `latency`: visible from t + latency on. The
-  /// producer must hold `beats` credits.
+  /// Accepts `item` in cycle t for a producer of latency `latency`: visible from t + latency on.
+  /// The producer must hold `beats` credits.
   void push(cycle_t t, unsigned latency, T item, unsigned beats = 1) {
     item.trace = book_push(t, latency, beats, false, item.trace);
     items_[last_slot()] = std::move(item);
   }
 
-  /// The same for an item whose history already reaches the cycle in which it becomes visible: the producer booked its
-  /// service itself, on another account.
+  /// The same for an item whose history already reaches the cycle in which it becomes visible: the
+  /// producer booked its service itself, on another account.
   void push_booked(cycle_t t, unsigned latency, T item, unsigned beats = 1) {
     const trace_ref history = item.trace;
     (void)book_push(t, latency, beats, false, {});
@@ -229,6 +245,7 @@ class stream final : public stream_base {
   }
 
   [[nodiscard]] const T& front() const { return items_[head()]; }
+
   [[nodiscard]] T& front() { return items_[head()]; }
 
   /// Takes the front item in cycle t; it must be takeable.
@@ -241,8 +258,8 @@ class stream final : public stream_base {
     return item;
   }
 
-  /// Calls change(item) for every item not yet visible in cycle t: what is still inside the producer's pipeline. For a
-  /// memory that forwards writes to the reads in flight.
+  /// Calls change(item) for every item not yet visible in cycle t: what is still inside the
+  /// producer's pipeline. For a memory that forwards writes to the reads in flight.
   template <class Change>
   void in_flight(cycle_t t, Change&& change) {
     for (unsigned i = 0; i < size(); ++i) {

@@ -1,8 +1,8 @@
 // Time outside the core clock: host, links, switches, with a tick of 1 ps.
 //
-// The same contract as the core's: what happens at one instant is ordered by (time, port, sequence), port
-// being the rank in which the receivers were registered, never by the order in which the kernel runs
-// processes. One SC_METHOD and one event serve all receivers.
+// The same contract as the core's: what happens at one instant is ordered by (time, port,
+// sequence), port being the rank in which the receivers were registered, never by the order in
+// which the kernel runs processes. One SC_METHOD and one event serve all receivers.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +42,7 @@ class timeline : public sc_core::sc_module {
 
   /// Callbacks and kernel activations so far (for `run --stats`).
   [[nodiscard]] std::uint64_t callbacks() const { return callbacks_; }
+
   [[nodiscard]] std::uint64_t activations() const { return activations_; }
 
   [[nodiscard]] bool idle() const { return heap_.empty(); }

@@ -51,7 +51,9 @@ std::vector<span> message_record::path(milestone from, milestone to) const {
   return result;
 }
 
-tracer::tracer() : slots_(InitialSlots) { intern(""); }
+tracer::tracer() : slots_(InitialSlots) {
+  intern("");
+}
 
 name_id tracer::intern(std::string_view name) {
   if (const auto found = ids_.find(name); found != ids_.end()) {
@@ -160,7 +162,8 @@ trace_ref tracer::adopt(trace_ref to, trace_ref other, milestone from, trace_sit
     return to;
   }
   std::vector<std::uint32_t> chain;
-  for (std::uint32_t at = other.span; at != source->span_at(from); at = source->spans[at].previous) {
+  for (std::uint32_t at = other.span; at != source->span_at(from);
+       at = source->spans[at].previous) {
     if (at == 0) {
       return to;
     }
@@ -180,7 +183,8 @@ trace_ref tracer::adopt(trace_ref to, trace_ref other, milestone from, trace_sit
   for (auto at = chain.rbegin(); at != chain.rend(); ++at) {
     const span copied = source->spans[*at];
     const trace_site where{copied.place, copied.row};
-    // The message may have been posted after this part of the doorbell's history: it joins in the middle.
+    // The message may have been posted after this part of the doorbell's history: it joins in the
+    // middle.
     if (copied.end <= end_of(result)) {
       continue;
     }

@@ -1,14 +1,15 @@
 // The life of every message as a partition of time: no unexplained picosecond.
 //
-// A message is opened when its work request is posted. From then on whatever serves it, makes it wait or
-// carries it appends a span that begins exactly where the previous one ended; appending anything else is
-// a model error. Items carry a trace_ref, the last span of their own history, so that an item's history
-// is a chain of spans. Where a component needed several things to move on, the item continues the chain of
-// the one that arrived last (ties: the first port); the chain of the final item therefore is the critical
-// path, and its spans sum to the end-to-end latency by construction of each part, never as a remainder.
+// A message is opened when its work request is posted. From then on whatever serves it, makes it
+// wait or carries it appends a span that begins exactly where the previous one ended; appending
+// anything else is a model error. Items carry a trace_ref, the last span of their own history, so
+// that an item's history is a chain of spans. Where a component needed several things to move on,
+// the item continues the chain of the one that arrived last (ties: the first port); the chain of
+// the final item therefore is the critical path, and its spans sum to the end-to-end latency by
+// construction of each part, never as a remainder.
 //
-// Milestones name points of the chain. A path (doorbell_to_wire, post_to_cqe, ...) is the part of the
-// chain between two of them.
+// Milestones name points of the chain. A path (doorbell_to_wire, post_to_cqe, ...) is the part of
+// the chain between two of them.
 #pragma once
 
 #include <array>
@@ -36,8 +37,8 @@ const char* to_string(span_kind kind);
 /// An interned name.
 using name_id = std::uint16_t;
 
-/// Who spends the time (`place`, a component's path such as nic0.dma_engine) and on whose account in the
-/// stage table (`row`, a stage's name such as wqe_fetch).
+/// Who spends the time (`place`, a component's path such as nic0.dma_engine) and on whose account
+/// in the stage table (`row`, a stage's name such as wqe_fetch).
 struct trace_site {
   name_id place = 0;
   name_id row = 0;
@@ -54,14 +55,14 @@ struct span {
 };
 
 enum class milestone : std::uint8_t {
-  post,              ///< the CPU begins to post the work request
-  doorbell,          ///< first symbol of the doorbell (or BlueFlame) TLP at the NIC
-  first_bit,         ///< first bit of the message on the wire
-  last_bit,          ///< last bit of its last packet on the wire
-  delivered,         ///< the last byte is visible in the memory of the receiver
-  remote_seen,       ///< the receiving CPU has seen it
-  cqe_written,       ///< the requester's CQE is visible in host memory
-  cqe_seen,          ///< the posting CPU has seen the CQE
+  post,         ///< the CPU begins to post the work request
+  doorbell,     ///< first symbol of the doorbell (or BlueFlame) TLP at the NIC
+  first_bit,    ///< first bit of the message on the wire
+  last_bit,     ///< last bit of its last packet on the wire
+  delivered,    ///< the last byte is visible in the memory of the receiver
+  remote_seen,  ///< the receiving CPU has seen it
+  cqe_written,  ///< the requester's CQE is visible in host memory
+  cqe_seen,     ///< the posting CPU has seen the CQE
   count_
 };
 
@@ -83,7 +84,8 @@ struct message_record {
   std::uint32_t holders = 0;
   message_info info;
   std::vector<span> spans;  ///< spans[0] is an empty root that ends when the message was opened
-  std::array<std::uint32_t, MilestoneCount> marks{};  ///< span that ends at the milestone, + 1; 0: absent
+  std::array<std::uint32_t, MilestoneCount>
+      marks{};  ///< span that ends at the milestone, + 1; 0: absent
 
   [[nodiscard]] bool reached(milestone point) const {
     return marks[static_cast<std::size_t>(point)] != 0;
@@ -110,12 +112,18 @@ class tracer {
  public:
   tracer();
 
-  // Names ---------------------------------------------------------------------------------------------
+  // Names
+  // ---------------------------------------------------------------------------------------------
   name_id intern(std::string_view name);
-  [[nodiscard]] const std::string& name(name_id id) const { return names_[id]; }
-  trace_site site(std::string_view place, std::string_view row) { return {intern(place), intern(row)}; }
 
-  // Messages ------------------------------------------------------------------------------------------
+  [[nodiscard]] const std::string& name(name_id id) const { return names_[id]; }
+
+  trace_site site(std::string_view place, std::string_view row) {
+    return {intern(place), intern(row)};
+  }
+
+  // Messages
+  // ------------------------------------------------------------------------------------------
   /// Opens a message at time `begin`, with milestone::post there and one holder.
   trace_ref open(ps_t begin, const message_info& info);
 
@@ -129,10 +137,12 @@ class tracer {
   /// The record of a live message, or nullptr.
   [[nodiscard]] const message_record* record(std::uint32_t id) const { return find(id); }
 
-  // Spans ---------------------------------------------------------------------------------------------
-  /// Appends a span to the chain of `from` and returns the new end of the chain. Empty spans are left
-  /// out. `begin` must be the end of `from`.
-  trace_ref add(trace_ref from, trace_site site, span_kind kind, name_id reason, ps_t begin, ps_t end);
+  // Spans
+  // ---------------------------------------------------------------------------------------------
+  /// Appends a span to the chain of `from` and returns the new end of the chain. Empty spans are
+  /// left out. `begin` must be the end of `from`.
+  trace_ref add(trace_ref from, trace_site site, span_kind kind, name_id reason, ps_t begin,
+                ps_t end);
 
   trace_ref service(trace_ref from, trace_site site, ps_t begin, ps_t end) {
     return add(from, site, span_kind::service, 0, begin, end);
@@ -154,24 +164,29 @@ class tracer {
     return end_of(b) > end_of(a) ? b : a;
   }
 
-  /// Continues message `to.message` along the history of another message: its chain waits for `reason`
-  /// until the other's chain passed the span that ends at milestone `from`, then repeats the other's spans up
-  /// to `other`. For a WQE that is fetched because of a doorbell rung for a later one.
+  /// Continues message `to.message` along the history of another message: its chain waits for
+  /// `reason` until the other's chain passed the span that ends at milestone `from`, then repeats
+  /// the other's spans up to `other`. For a WQE that is fetched because of a doorbell rung for a
+  /// later one.
   trace_ref adopt(trace_ref to, trace_ref other, milestone from, trace_site site, name_id reason);
 
-  /// Marks that `point` is reached where the chain of `ref` ends. The first time counts unless `last`.
+  /// Marks that `point` is reached where the chain of `ref` ends. The first time counts unless
+  /// `last`.
   void mark(trace_ref ref, milestone point, bool last = false);
 
-  // Observers -----------------------------------------------------------------------------------------
+  // Observers
+  // -----------------------------------------------------------------------------------------
   void observe(message_observer& observer) { observers_.push_back(&observer); }
 
   /// Nobody is told any more: what is released while a run is torn down is no completion.
   void close() { observers_.clear(); }
 
   [[nodiscard]] std::uint32_t opened() const { return last_id_; }
+
   [[nodiscard]] std::uint64_t completed() const { return completed_; }
 
-  /// How many messages there is room for: follows the number alive at once, not the number of a run.
+  /// How many messages there is room for: follows the number alive at once, not the number of a
+  /// run.
   [[nodiscard]] std::size_t room() const { return slots_.size(); }
 
  private:
@@ -194,7 +209,8 @@ class tracer {
   std::vector<std::string> names_;
   std::map<std::string, name_id, std::less<>> ids_;
   std::vector<message_record> slots_;  ///< by the low bits of the id
-  /// Old messages that others needed the slots of: one that never ends must not make the table grow with the run.
+  /// Old messages that others needed the slots of: one that never ends must not make the table grow
+  /// with the run.
   std::map<std::uint32_t, message_record> stragglers_;
   std::uint32_t last_id_ = 0;
   std::uint64_t completed_ = 0;

@@ -56,6 +56,9 @@ class twin_rules {
   /// What each input may wait for, in order of precedence.
   [[nodiscard]] virtual std::vector<wait_list> waits() = 0;
 
+  /// On whose account output `port` books; `own` is the stage's.
+  [[nodiscard]] virtual trace_site booked(unsigned /*port*/, trace_site own) const { return own; }
+
   /// The next item of output `port` (index in the stage's port table) becomes visible in cycle
   /// `visible`.
   virtual departure departs(unsigned port, cycle_t visible) = 0;

@@ -38,7 +38,7 @@ static_assert(static_cast<unsigned>(read_result::Timeout) ==
               static_cast<unsigned>(dma_status::timeout));
 
 template <class T>
-struct beats;
+struct beat_codec;
 
 /// Copies what beat `index` holds of `total` bytes; the rest of the beat stays zero.
 inline void slice_out(const std::uint8_t* from, std::size_t total, unsigned index,
@@ -50,7 +50,7 @@ inline void slice_out(const std::uint8_t* from, std::size_t total, unsigned inde
 }
 
 template <>
-struct beats<wqe_item> {
+struct beat_codec<wqe_item> {
   using beat = wqe_beat;
 
   static void pack(const wqe_item& item, unsigned index, unsigned count, std::uint32_t* words) {
@@ -97,7 +97,7 @@ struct beats<wqe_item> {
 };
 
 template <>
-struct beats<context_read> {
+struct beat_codec<context_read> {
   using beat = ctx_req;
 
   static void pack(const context_read& item, unsigned /*index*/, unsigned /*count*/,
@@ -123,7 +123,7 @@ struct beats<context_read> {
 };
 
 template <>
-struct beats<context_line> {
+struct beat_codec<context_line> {
   using beat = ctx_rsp;
 
   static void pack(const context_line& item, unsigned /*index*/, unsigned /*count*/,
@@ -151,7 +151,7 @@ struct beats<context_line> {
 };
 
 template <>
-struct beats<work_item> {
+struct beat_codec<work_item> {
   using beat = work_beat;
 
   static void pack(const work_item& item, unsigned index, unsigned count, std::uint32_t* words) {

@@ -176,7 +176,7 @@ class bench_sink final : public stage {
 };
 
 /// Runs until nothing is left to do; what a component threw arrives as it was thrown.
-inline void run_bench(rtl_domain& domain) {
+inline void run_bench(const rtl_domain& domain) {
   try {
     sc_core::sc_start();
   } catch (const sc_core::sc_report& report) {

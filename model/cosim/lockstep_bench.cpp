@@ -65,10 +65,14 @@ std::vector<std::string> lockstep_stages() {
 }
 
 std::string replay_command(const lockstep_options& options) {
-  return fmt::format("carillon lockstep {} --transactions {} --seed {} --source {} --sink {}{}{}",
-                     options.stage, options.transactions, options.seed, to_string(options.source),
-                     to_string(options.sink), options.rtl_clock_always ? " --rtl-clock always" : "",
-                     options.audit ? " --audit" : "");
+  std::string text = fmt::format(
+      "carillon lockstep {} --transactions {} --seed {} --source {} --sink {}", options.stage,
+      options.transactions, options.seed, to_string(options.source), to_string(options.sink));
+  text += options.rtl_clock_always ? " --rtl-clock always" : "";
+  text += options.audit ? " --audit" : "";
+  text += options.variant.empty() ? "" : " --variant " + options.variant;
+  text += options.shuffle_seed == 0 ? "" : fmt::format(" --shuffle {}", options.shuffle_seed);
+  return text;
 }
 
 lockstep_report run_lockstep(const lockstep_options& options) {

@@ -8,14 +8,15 @@
 
 namespace carillon {
 
-rtl_adapter::rtl_adapter(rtl_domain& domain, twin_request request)
+rtl_adapter::rtl_adapter(rtl_domain& domain, twin_request&& request)
     : twin_driver(domain, request), rules_(std::move(request.rules)), monitor_(domain.context()) {
   const trace_site site = domain.context().trace.site(instance_, stage_);
-  for (const port_state& each : ports_) {
+  for (unsigned port = 0; port < ports_.size(); ++port) {
+    const port_state& each = ports_[port];
     if (each.stream->input()) {
       each.stream->base().to(*this, site);
     } else {
-      each.stream->base().from(*this, site);
+      each.stream->base().from(*this, rules_->booked(port, site));
     }
   }
   for (auto& [input, blockers] : rules_->waits()) {
@@ -29,7 +30,7 @@ void rtl_adapter::transfer(cycle_t t) {
     if (!each.stream->input()) {
       continue;
     }
-    stream_base& stream = each.stream->base();
+    const stream_base& stream = each.stream->base();
     if (stream.transferring(t)) {
       CARILLON_CHECK(bit(each.pins.ready),
                      "{}: the RTL does not take beat {} of an item of {} in cycle {}", instance_,
@@ -44,7 +45,7 @@ void rtl_adapter::transfer(cycle_t t) {
 
 void rtl_adapter::before_edge(cycle_t t) {
   for (port_state& each : ports_) {
-    stream_base& stream = each.stream->base();
+    const stream_base& stream = each.stream->base();
     if (each.stream->input() || !stream.transferring(t)) {
       continue;
     }

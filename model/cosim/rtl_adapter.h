@@ -13,7 +13,7 @@ namespace carillon {
 
 class rtl_adapter final : public twin_driver {
  public:
-  rtl_adapter(rtl_domain& domain, twin_request request);
+  rtl_adapter(rtl_domain& domain, twin_request&& request);
 
   void transfer(cycle_t t) override;
   void finish() override;

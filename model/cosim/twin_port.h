@@ -68,7 +68,7 @@ class twin_port {
 template <class T>
 class typed_port final : public twin_port, private stream_tap<T> {
  public:
-  using codec = beats<T>;
+  using codec = beat_codec<T>;
   using beat = typename codec::beat;
   static_assert(beat::Words <= MaxBeatWords);
 

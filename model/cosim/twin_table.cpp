@@ -1,5 +1,5 @@
-// The port table of every twin. A new twin needs an entry here, <stage>_block.cpp, and beats<> for
-// item types that no other twin has.
+// The port table of every twin. A new twin needs an entry here, <stage>_block.cpp, and beat_codec<>
+// for item types that no other twin has.
 #include "cosim/twin_port.h"
 
 namespace carillon {

@@ -40,7 +40,12 @@ class verilated_block final : public rtl_block {
     pins_ = pins_of(*model_);
   }
 
-  ~verilated_block() override { model_->final(); }
+  ~verilated_block() override {
+    model_->final();
+    // The model's scopes leave the context that is current, not the one they entered.
+    Verilated::threadContextp(&context_);
+    model_.reset();
+  }
 
   [[nodiscard]] std::span<const rtl_pins> pins() const override { return pins_; }
 

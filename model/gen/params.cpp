@@ -75,7 +75,7 @@ std::string assign(const param_desc& d, std::int64_t& to, const param_value& val
   return {};
 }
 
-std::string assign(const param_desc& d, double& to, const param_value& value) {
+[[maybe_unused]] std::string assign(const param_desc& d, double& to, const param_value& value) {
   double v = 0;
   if (const auto* real = std::get_if<double>(&value)) {
     v = *real;
@@ -146,189 +146,115 @@ auto visit_param(P& p, std::size_t i, F&& f) {
     case 7:
       return f(p.pcie.tags);
     case 8:
-      return f(p.pcie.relaxed_ordering);
-    case 9:
       return f(p.pcie.link_delay_ps);
-    case 10:
+    case 9:
       return f(p.pcie.dllp_derate);
-    case 11:
+    case 10:
       return f(p.pcie.rc_credits_ph);
-    case 12:
+    case 11:
       return f(p.pcie.rc_credits_pd);
-    case 13:
+    case 12:
       return f(p.pcie.rc_credits_nph);
-    case 14:
+    case 13:
       return f(p.pcie.rc_credits_npd);
-    case 15:
+    case 14:
       return f(p.pcie.nic_credits_ph);
-    case 16:
+    case 15:
       return f(p.pcie.nic_credits_pd);
-    case 17:
+    case 16:
       return f(p.pcie.nic_credits_nph);
-    case 18:
+    case 17:
       return f(p.pcie.nic_credits_npd);
-    case 19:
+    case 18:
       return f(p.host.root_complex_ps);
-    case 20:
+    case 19:
       return f(p.host.memory_read_ps);
-    case 21:
+    case 20:
       return f(p.host.memory_write_ps);
-    case 22:
-      return f(p.host.llc_hit_ps);
-    case 23:
+    case 21:
       return f(p.host.llc_write_ps);
-    case 24:
+    case 22:
       return f(p.host.ddio);
-    case 25:
+    case 23:
       return f(p.host.memory_gbps);
-    case 26:
+    case 24:
       return f(p.host.numa_nodes);
-    case 27:
+    case 25:
       return f(p.host.nic_node);
-    case 28:
-      return f(p.host.numa_hop_ps);
-    case 29:
-      return f(p.host.iommu);
-    case 30:
-      return f(p.host.iotlb_entries);
-    case 31:
-      return f(p.host.iotlb_hit_ps);
-    case 32:
-      return f(p.host.page_walk_read_ps);
-    case 33:
-      return f(p.host.page_walk_fixed_ps);
-    case 34:
+    case 26:
       return f(p.host.page_bytes);
-    case 35:
-      return f(p.host.rc_buffer_lines);
-    case 36:
+    case 27:
       return f(p.cpu.post_ps);
-    case 37:
+    case 28:
       return f(p.cpu.wqe_build_ps);
-    case 38:
+    case 29:
       return f(p.cpu.inline_copy_ps);
-    case 39:
+    case 30:
       return f(p.cpu.dbrec_write_ps);
-    case 40:
+    case 31:
       return f(p.cpu.mmio_store_ps);
-    case 41:
+    case 32:
       return f(p.cpu.wc_store_ps);
-    case 42:
+    case 33:
       return f(p.cpu.wc_flush_ps);
-    case 43:
+    case 34:
       return f(p.cpu.fence_ps);
-    case 44:
+    case 35:
       return f(p.cpu.wc_buffers);
-    case 45:
+    case 36:
       return f(p.cpu.poll_interval_ps);
-    case 46:
+    case 37:
       return f(p.cpu.poll_cqe_ps);
-    case 47:
+    case 38:
       return f(p.cpu.noise);
-    case 48:
+    case 39:
       return f(p.cpu.noise_interval_ps);
-    case 49:
+    case 40:
       return f(p.cpu.noise_duration_ps);
-    case 50:
+    case 41:
       return f(p.wire.rate_gbps);
-    case 51:
+    case 42:
       return f(p.wire.delay_ps);
-    case 52:
+    case 43:
       return f(p.wire.mtu);
-    case 53:
+    case 44:
       return f(p.wire.ethernet_mtu);
-    case 54:
+    case 45:
       return f(p.wire.ip_version);
-    case 55:
+    case 46:
       return f(p.wire.dscp);
-    case 56:
+    case 47:
       return f(p.wire.priority);
-    case 57:
+    case 48:
       return f(p.nic.functions);
-    case 58:
+    case 49:
       return f(p.nic.total_vfs);
-    case 59:
-      return f(p.nic.sriov_en);
-    case 60:
+    case 50:
       return f(p.nic.uar_pages);
-    case 61:
+    case 51:
       return f(p.nic.log_max_qp);
-    case 62:
+    case 52:
       return f(p.nic.log_max_cq);
-    case 63:
+    case 53:
       return f(p.nic.log_max_mkey);
-    case 64:
-      return f(p.nic.log_max_mtt);
-    case 65:
+    case 54:
       return f(p.nic.msix_vectors);
-    case 66:
-      return f(p.nic.context_cache_lines);
-    case 67:
+    case 55:
       return f(p.nic.bar0_base);
-    case 68:
+    case 56:
       return f(p.nic.bar2_base);
-    case 69:
+    case 57:
       return f(p.nic.bar4_base);
-    case 70:
+    case 58:
       return f(p.nic.command_cycles);
-    case 71:
+    case 59:
       return f(p.nic.rx_buffer_bytes);
-    case 72:
-      return f(p.nic.ack_coalesce);
-    case 73:
+    case 60:
       return f(p.nic.ack_req_interval);
-    case 74:
+    case 61:
       return f(p.uar.bf_timeout_cycles);
-    case 75:
+    case 62:
       return f(p.uar.bf_slots);
-    case 76:
-      return f(p.dcqcn.enable);
-    case 77:
-      return f(p.dcqcn.mode);
-    case 78:
-      return f(p.dcqcn.cnp_interval_ps);
-    case 79:
-      return f(p.dcqcn.cnp_scope);
-    case 80:
-      return f(p.dcqcn.alpha_timer_ps);
-    case 81:
-      return f(p.dcqcn.rate_timer_ps);
-    case 82:
-      return f(p.dcqcn.byte_counter);
-    case 83:
-      return f(p.dcqcn.g_shift);
-    case 84:
-      return f(p.dcqcn.stages);
-    case 85:
-      return f(p.dcqcn.ai_rate_mbps);
-    case 86:
-      return f(p.dcqcn.hai_rate_mbps);
-    case 87:
-      return f(p.dcqcn.min_rate_mbps);
-    case 88:
-      return f(p.dcqcn.alpha);
-    case 89:
-      return f(p.dcqcn.beta);
-    case 90:
-      return f(p.dcqcn.burst_bytes);
-    case 91:
-      return f(p.fabric.ecn);
-    case 92:
-      return f(p.fabric.ecn_min_bytes);
-    case 93:
-      return f(p.fabric.ecn_max_bytes);
-    case 94:
-      return f(p.fabric.ecn_probability);
-    case 95:
-      return f(p.fabric.pfc_priorities);
-    case 96:
-      return f(p.fabric.buffer_bytes);
-    case 97:
-      return f(p.fabric.xoff_bytes);
-    case 98:
-      return f(p.fabric.xon_bytes);
-    case 99:
-      return f(p.fabric.latency_ps);
     default:
       std::fputs("visit_param: no such parameter\n", stderr);
       std::abort();

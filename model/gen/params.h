@@ -74,36 +74,6 @@ enum class pcie_completion_split : std::uint8_t { LargestFit, EveryRcb };
   return "?";
 }
 
-// rate cut and increase rules
-enum class dcqcn_mode : std::uint8_t { Paper, Description, Vendor };
-
-[[nodiscard]] constexpr const char* to_string(dcqcn_mode x) {
-  switch (x) {
-    case dcqcn_mode::Paper:
-      return "paper";
-    case dcqcn_mode::Description:
-      return "description";
-    case dcqcn_mode::Vendor:
-      return "vendor";
-  }
-  return "?";
-}
-
-// what the CNP spacing counts
-enum class dcqcn_cnp_scope : std::uint8_t { Qp, Destination, Port };
-
-[[nodiscard]] constexpr const char* to_string(dcqcn_cnp_scope x) {
-  switch (x) {
-    case dcqcn_cnp_scope::Qp:
-      return "qp";
-    case dcqcn_cnp_scope::Destination:
-      return "destination";
-    case dcqcn_cnp_scope::Port:
-      return "port";
-  }
-  return "?";
-}
-
 // Every parameter with its default; params.toml says what each means.
 struct parameters {
   struct core_t {
@@ -128,8 +98,6 @@ struct parameters {
     pcie_completion_split completion_split = pcie_completion_split::LargestFit;
     // read requests in flight
     std::int64_t tags = 256;
-    // payload writes carry RO
-    bool relaxed_ordering = false;
     // one way flight, both PHYs included [ps]
     std::int64_t link_delay_ps = 12000;
     // DLLP and SKP share taken off the link rate
@@ -161,8 +129,6 @@ struct parameters {
     std::int64_t memory_read_ps = 29800;
     // DRAM write until visible [ps]
     std::int64_t memory_write_ps = 35000;
-    // read that hits the last level cache [ps]
-    std::int64_t llc_hit_ps = 34100;
     // write that allocates in the cache until visible [ps]
     std::int64_t llc_write_ps = 20000;
     // DMA writes go to the cache
@@ -173,22 +139,8 @@ struct parameters {
     std::int64_t numa_nodes = 2;
     // socket of the NIC
     std::int64_t nic_node = 0;
-    // one way over the inter-socket link [ps]
-    std::int64_t numa_hop_ps = 175000;
-    // DMA addresses are translated
-    bool iommu = false;
-    // entries of the IOTLB
-    std::int64_t iotlb_entries = 64;
-    // translation that hits [ps]
-    std::int64_t iotlb_hit_ps = 0;
-    // one memory read of a page walk [ps]
-    std::int64_t page_walk_read_ps = 197000;
-    // fixed share of a page walk [ps]
-    std::int64_t page_walk_fixed_ps = 65000;
     // page size of buffers [B]
     std::int64_t page_bytes = 4096;
-    // cache lines that the root complex buffers [64 B]
-    std::int64_t rc_buffer_lines = 100;
 
     bool operator==(const host_t&) const = default;
   } host;
@@ -250,8 +202,6 @@ struct parameters {
     std::int64_t functions = 1;
     // VFs that can be enabled (NUM_OF_VFS)
     std::int64_t total_vfs = 64;
-    // SR-IOV capability present (SRIOV_EN)
-    bool sriov_en = true;
     // UAR pages of a function
     std::int64_t uar_pages = 16;
     // log2 of QPs of the chip
@@ -260,12 +210,8 @@ struct parameters {
     std::int64_t log_max_cq = 12;
     // log2 of memory keys of the chip
     std::int64_t log_max_mkey = 14;
-    // log2 of translation entries of the chip
-    std::int64_t log_max_mtt = 18;
     // MSI-X vectors of a function
     std::int64_t msix_vectors = 64;
-    // lines of the context RAM; 0: everything fits and nothing misses
-    std::int64_t context_cache_lines = 0;
     // address of BAR0 after reset
     std::int64_t bar0_base = 2147483648;
     // address of BAR2 after reset
@@ -276,8 +222,6 @@ struct parameters {
     std::int64_t command_cycles = 1000;
     // receive buffer for frames that wait to enter the parser [B]
     std::int64_t rx_buffer_bytes = 262144;
-    // packets acknowledged by one ACK when AckReq does not ask
-    std::int64_t ack_coalesce = 1;
     // packets between AckReq inside a message
     std::int64_t ack_req_interval = 64;
 
@@ -293,68 +237,10 @@ struct parameters {
     bool operator==(const uar_t&) const = default;
   } uar;
 
-  struct dcqcn_t {
-    // rate control is on
-    bool enable = false;
-    // rate cut and increase rules
-    dcqcn_mode mode = dcqcn_mode::Paper;
-    // spacing of CNPs by the receiver [ps]
-    std::int64_t cnp_interval_ps = 50000000;
-    // what the CNP spacing counts
-    dcqcn_cnp_scope cnp_scope = dcqcn_cnp_scope::Qp;
-    // alpha update period [ps]
-    std::int64_t alpha_timer_ps = 55000000;
-    // rate increase period [ps]
-    std::int64_t rate_timer_ps = 55000000;
-    // bytes between increases [B]
-    std::int64_t byte_counter = 10000000;
-    // g = 2^-n
-    std::int64_t g_shift = 8;
-    // F, steps of fast recovery
-    std::int64_t stages = 5;
-    // additive increase [Mb/s]
-    std::int64_t ai_rate_mbps = 40;
-    // hyper increase [Mb/s]
-    std::int64_t hai_rate_mbps = 200;
-    // lowest rate [Mb/s]
-    std::int64_t min_rate_mbps = 100;
-    // constant alpha of the description mode
-    double alpha = 0.5;
-    // gain of the description mode
-    double beta = 0.5;
-    // token bucket cap beyond one MTU [B]
-    std::int64_t burst_bytes = 0;
-
-    bool operator==(const dcqcn_t&) const = default;
-  } dcqcn;
-
-  struct fabric_t {
-    // WRED marks instead of dropping
-    bool ecn = true;
-    // queue below which nothing is marked [B]
-    std::int64_t ecn_min_bytes = 40000;
-    // queue above which everything is marked [B]
-    std::int64_t ecn_max_bytes = 100000;
-    // marking probability at ecn_max_bytes
-    double ecn_probability = 0.1;
-    // bit n: PFC on priority n
-    std::int64_t pfc_priorities = 24;
-    // shared buffer [B]
-    std::int64_t buffer_bytes = 16000000;
-    // ingress fill that sends a pause [B]
-    std::int64_t xoff_bytes = 100000;
-    // ingress fill that ends it [B]
-    std::int64_t xon_bytes = 80000;
-    // port to port without queueing [ps]
-    std::int64_t latency_ps = 300000;
-
-    bool operator==(const fabric_t&) const = default;
-  } fabric;
-
   bool operator==(const parameters&) const = default;
 };
 
-inline constexpr std::array<param_desc, 100> ParamTable = {{
+inline constexpr std::array<param_desc, 63> ParamTable = {{
     {"core.clock_period_ps", param_type::Integer, "ps", "1000", "100", "100000", "",
      "an integer from 100 to 100000", provenance::Reference,
      "reference description: stage table, PCIe Gen5 x16, 1 GHz",
@@ -387,13 +273,9 @@ inline constexpr std::array<param_desc, 100> ParamTable = {{
      "an integer from 1 to 1024", provenance::Documented,
      "PCIe: 8-bit extended tags",
      "read requests in flight"},
-    {"pcie.relaxed_ordering", param_type::Flag, "", "false", "", "", "",
-     "true, false", provenance::Assumed,
-     "off keeps the strict order of the description",
-     "payload writes carry RO"},
     {"pcie.link_delay_ps", param_type::Integer, "ps", "12000", "1", "10000000", "",
      "an integer from 1 to 10000000", provenance::Assumed,
-     "no public split of the round trip; with the root complex and memory it makes the reference fetch of 150 cycles",
+     "fitted: reference fetch of 150 cycles = lookup 5 + arbiter 10 + read 126 + done 9. Read: request hop 4, link 12, MRd 0.42, root complex 12.5, memory 29.8, root complex 12.5, link 12, pcie_rx 40 (first symbol of the CplD to visible), response hop 2 = 125.2 ns, 126 with rounding to core edges",
      "one way flight, both PHYs included"},
     {"pcie.dllp_derate", param_type::Flag, "", "true", "", "", "",
      "true, false", provenance::Documented,
@@ -433,20 +315,16 @@ inline constexpr std::array<param_desc, 100> ParamTable = {{
      "non-posted data credits of the NIC"},
     {"host.root_complex_ps", param_type::Integer, "ps", "12500", "0", "10000000", "",
      "an integer from 0 to 10000000", provenance::Assumed,
-     "no public split of the round trip; see pcie.link_delay_ps",
+     "fitted: no public split of the round trip; the sum is at pcie.link_delay_ps",
      "root complex, each direction of a request"},
     {"host.memory_read_ps", param_type::Integer, "ps", "29800", "0", "10000000", "",
      "an integer from 0 to 10000000", provenance::Assumed,
-     "no public split of the round trip; see pcie.link_delay_ps",
+     "fitted: no public split of the round trip; the sum is at pcie.link_delay_ps",
      "DRAM read"},
     {"host.memory_write_ps", param_type::Integer, "ps", "35000", "0", "10000000", "",
      "an integer from 0 to 10000000", provenance::Assumed,
      "taken equal to the read",
      "DRAM write until visible"},
-    {"host.llc_hit_ps", param_type::Integer, "ps", "34100", "0", "10000000", "",
-     "an integer from 0 to 10000000", provenance::Assumed,
-     "equal to DRAM in the reference profile, whose round trip is fixed",
-     "read that hits the last level cache"},
     {"host.llc_write_ps", param_type::Integer, "ps", "20000", "0", "10000000", "",
      "an integer from 0 to 10000000", provenance::Assumed,
      "no public figure",
@@ -467,38 +345,10 @@ inline constexpr std::array<param_desc, 100> ParamTable = {{
      "an integer from 0 to 7", provenance::Assumed,
      "slot of the first socket",
      "socket of the NIC"},
-    {"host.numa_hop_ps", param_type::Integer, "ps", "175000", "0", "10000000", "",
-     "an integer from 0 to 10000000", provenance::Measured,
-     "inter-socket hop of 130-220 ns, its middle",
-     "one way over the inter-socket link"},
-    {"host.iommu", param_type::Flag, "", "false", "", "", "",
-     "true, false", provenance::Assumed,
-     "the reference table knows no translation",
-     "DMA addresses are translated"},
-    {"host.iotlb_entries", param_type::Integer, "", "64", "1", "65536", "",
-     "an integer from 1 to 65536", provenance::Assumed,
-     "no public figure",
-     "entries of the IOTLB"},
-    {"host.iotlb_hit_ps", param_type::Integer, "ps", "0", "0", "10000000", "",
-     "an integer from 0 to 10000000", provenance::Assumed,
-     "hidden in the root complex",
-     "translation that hits"},
-    {"host.page_walk_read_ps", param_type::Integer, "ps", "197000", "0", "10000000", "",
-     "an integer from 0 to 10000000", provenance::Measured,
-     "IOMMU strict mode: page / (65 ns + M * 197 ns)",
-     "one memory read of a page walk"},
-    {"host.page_walk_fixed_ps", param_type::Integer, "ps", "65000", "0", "10000000", "",
-     "an integer from 0 to 10000000", provenance::Measured,
-     "IOMMU strict mode: page / (65 ns + M * 197 ns)",
-     "fixed share of a page walk"},
     {"host.page_bytes", param_type::Integer, "B", "4096", "", "", "4096|2097152|1073741824",
      "4096, 2097152, 1073741824", provenance::Assumed,
      "no huge pages unless a scenario asks",
      "page size of buffers"},
-    {"host.rc_buffer_lines", param_type::Integer, "64 B", "100", "1", "65536", "",
-     "an integer from 1 to 65536", provenance::Measured,
-     "about 100 cache lines of root-complex buffering",
-     "cache lines that the root complex buffers"},
     {"cpu.post_ps", param_type::Integer, "ps", "20000", "0", "100000000", "",
      "an integer from 0 to 100000000", provenance::Assumed,
      "no public split of a post call",
@@ -591,10 +441,6 @@ inline constexpr std::array<param_desc, 100> ParamTable = {{
      "an integer from 0 to 256", provenance::Reference,
      "reference description: 64, 128, up to 256",
      "VFs that can be enabled (NUM_OF_VFS)"},
-    {"nic.sriov_en", param_type::Flag, "", "true", "", "", "",
-     "true, false", provenance::Reference,
-     "reference description: device settings",
-     "SR-IOV capability present (SRIOV_EN)"},
     {"nic.uar_pages", param_type::Integer, "", "16", "1", "4096", "",
      "an integer from 1 to 4096", provenance::Assumed,
      "as many as the usual driver maps",
@@ -611,18 +457,10 @@ inline constexpr std::array<param_desc, 100> ParamTable = {{
      "an integer from 4 to 20", provenance::Assumed,
      "four a QP",
      "log2 of memory keys of the chip"},
-    {"nic.log_max_mtt", param_type::Integer, "", "18", "4", "24", "",
-     "an integer from 4 to 24", provenance::Assumed,
-     "1 GiB of 4 KiB pages",
-     "log2 of translation entries of the chip"},
     {"nic.msix_vectors", param_type::Integer, "", "64", "1", "256", "",
      "an integer from 1 to 256", provenance::Assumed,
      "no public figure",
      "MSI-X vectors of a function"},
-    {"nic.context_cache_lines", param_type::Integer, "", "0", "0", "16777216", "",
-     "an integer from 0 to 16777216", provenance::Assumed,
-     "the reference table knows no misses",
-     "lines of the context RAM; 0: everything fits and nothing misses"},
     {"nic.bar0_base", param_type::Integer, "", "2147483648", "0", "281474976710655", "",
      "an integer from 0 to 281474976710655", provenance::Assumed,
      "stands for what firmware writes to the configuration space",
@@ -643,10 +481,6 @@ inline constexpr std::array<param_desc, 100> ParamTable = {{
      "an integer from 4224 to 67108864", provenance::Assumed,
      "no public figure",
      "receive buffer for frames that wait to enter the parser"},
-    {"nic.ack_coalesce", param_type::Integer, "", "1", "1", "256", "",
-     "an integer from 1 to 256", provenance::Assumed,
-     "every message asks",
-     "packets acknowledged by one ACK when AckReq does not ask"},
     {"nic.ack_req_interval", param_type::Integer, "", "64", "1", "65536", "",
      "an integer from 1 to 65536", provenance::Documented,
      "soft-RoCE: every 64 packets",
@@ -659,102 +493,6 @@ inline constexpr std::array<param_desc, 100> ParamTable = {{
      "an integer from 1 to 4096", provenance::Assumed,
      "one a UAR page of one function",
      "BlueFlame bursts under assembly"},
-    {"dcqcn.enable", param_type::Flag, "", "false", "", "", "",
-     "true, false", provenance::Assumed,
-     "the reference table knows no congestion",
-     "rate control is on"},
-    {"dcqcn.mode", param_type::Choice, "", "paper", "", "", "paper|description|vendor",
-     "paper, description, vendor", provenance::Documented,
-     "SIGCOMM 2015 paper; description: the hardware description's formula",
-     "rate cut and increase rules"},
-    {"dcqcn.cnp_interval_ps", param_type::Integer, "ps", "50000000", "0", "1000000000000", "",
-     "an integer from 0 to 1000000000000", provenance::Documented,
-     "DCQCN paper: 50 us",
-     "spacing of CNPs by the receiver"},
-    {"dcqcn.cnp_scope", param_type::Choice, "", "qp", "", "", "qp|destination|port",
-     "qp, destination, port", provenance::Documented,
-     "DCQCN paper: per flow; vendor parts: per port or address",
-     "what the CNP spacing counts"},
-    {"dcqcn.alpha_timer_ps", param_type::Integer, "ps", "55000000", "1", "1000000000000", "",
-     "an integer from 1 to 1000000000000", provenance::Documented,
-     "DCQCN paper: 55 us",
-     "alpha update period"},
-    {"dcqcn.rate_timer_ps", param_type::Integer, "ps", "55000000", "1", "1000000000000", "",
-     "an integer from 1 to 1000000000000", provenance::Documented,
-     "DCQCN paper: 55 us",
-     "rate increase period"},
-    {"dcqcn.byte_counter", param_type::Integer, "B", "10000000", "0", "4294967295", "",
-     "an integer from 0 to 4294967295", provenance::Documented,
-     "DCQCN paper: 10 MB",
-     "bytes between increases"},
-    {"dcqcn.g_shift", param_type::Integer, "", "8", "1", "24", "",
-     "an integer from 1 to 24", provenance::Documented,
-     "DCQCN paper: 1/256",
-     "g = 2^-n"},
-    {"dcqcn.stages", param_type::Integer, "", "5", "1", "31", "",
-     "an integer from 1 to 31", provenance::Documented,
-     "DCQCN paper: 5",
-     "F, steps of fast recovery"},
-    {"dcqcn.ai_rate_mbps", param_type::Integer, "Mb/s", "40", "1", "100000", "",
-     "an integer from 1 to 100000", provenance::Documented,
-     "DCQCN paper: 40 Mb/s",
-     "additive increase"},
-    {"dcqcn.hai_rate_mbps", param_type::Integer, "Mb/s", "200", "1", "100000", "",
-     "an integer from 1 to 100000", provenance::Documented,
-     "public ns-3 configuration: 200 Mb/s",
-     "hyper increase"},
-    {"dcqcn.min_rate_mbps", param_type::Integer, "Mb/s", "100", "1", "100000", "",
-     "an integer from 1 to 100000", provenance::Documented,
-     "public ns-3 configuration: 100 Mb/s",
-     "lowest rate"},
-    {"dcqcn.alpha", param_type::Real, "", "0.5", "0.0", "1.0", "",
-     "a number from 0.0 to 1.0", provenance::Documented,
-     "microarchitecture: reset 0.5",
-     "constant alpha of the description mode"},
-    {"dcqcn.beta", param_type::Real, "", "0.5", "0.0", "1.0", "",
-     "a number from 0.0 to 1.0", provenance::Assumed,
-     "the description gives no value",
-     "gain of the description mode"},
-    {"dcqcn.burst_bytes", param_type::Integer, "B", "0", "0", "16777216", "",
-     "an integer from 0 to 16777216", provenance::Assumed,
-     "no burst",
-     "token bucket cap beyond one MTU"},
-    {"fabric.ecn", param_type::Flag, "", "true", "", "", "",
-     "true, false", provenance::Reference,
-     "reference description: ECN by WRED",
-     "WRED marks instead of dropping"},
-    {"fabric.ecn_min_bytes", param_type::Integer, "B", "40000", "0", "1000000000", "",
-     "an integer from 0 to 1000000000", provenance::Reference,
-     "reference description: min 40; KB assumed",
-     "queue below which nothing is marked"},
-    {"fabric.ecn_max_bytes", param_type::Integer, "B", "100000", "0", "1000000000", "",
-     "an integer from 0 to 1000000000", provenance::Reference,
-     "reference description: max 100; KB assumed",
-     "queue above which everything is marked"},
-    {"fabric.ecn_probability", param_type::Real, "", "0.1", "0.0", "1.0", "",
-     "a number from 0.0 to 1.0", provenance::Reference,
-     "reference description: 10 %",
-     "marking probability at ecn_max_bytes"},
-    {"fabric.pfc_priorities", param_type::Integer, "", "24", "0", "255", "",
-     "an integer from 0 to 255", provenance::Reference,
-     "reference description: priorities 3 and 4",
-     "bit n: PFC on priority n"},
-    {"fabric.buffer_bytes", param_type::Integer, "B", "16000000", "1", "10000000000", "",
-     "an integer from 1 to 10000000000", provenance::Assumed,
-     "a small data centre switch",
-     "shared buffer"},
-    {"fabric.xoff_bytes", param_type::Integer, "B", "100000", "1", "10000000000", "",
-     "an integer from 1 to 10000000000", provenance::Assumed,
-     "no public figure",
-     "ingress fill that sends a pause"},
-    {"fabric.xon_bytes", param_type::Integer, "B", "80000", "0", "10000000000", "",
-     "an integer from 0 to 10000000000", provenance::Assumed,
-     "no public figure",
-     "ingress fill that ends it"},
-    {"fabric.latency_ps", param_type::Integer, "ps", "300000", "0", "1000000000", "",
-     "an integer from 0 to 1000000000", provenance::Assumed,
-     "cut-through switch class",
-     "port to port without queueing"},
 }};
 
 using param_value = std::variant<bool, std::int64_t, double, std::string>;

@@ -289,24 +289,8 @@ inline constexpr unsigned CommandSyndromeWidth = 32;
 inline constexpr std::uint32_t PciVendorId = 0x15b3;
 // PCI device ID of the physical function.
 inline constexpr std::uint32_t PciDeviceIdPf = 0x1021;
-// PCI device ID of the virtual functions (VF Device ID of the SR-IOV capability).
-inline constexpr std::uint32_t PciDeviceIdVf = 0x101e;
 // One UAR page of BAR2.
 inline constexpr std::uint32_t UarPageBytes = 0x1000;
-// Bit of the arm word: next solicited completion only.
-inline constexpr std::uint32_t CqArmSolicited = 0x1000000;
-// One vector of the MSI-X table.
-inline constexpr std::uint32_t MsixEntryBytes = 0x10;
-// PCIe extended capability.
-inline constexpr std::uint32_t SriovCapabilityId = 0x10;
-// PCIe extended capability.
-inline constexpr std::uint32_t AriCapabilityId = 0xe;
-// PCIe extended capability.
-inline constexpr std::uint32_t AtsCapabilityId = 0xf;
-// PCI capability.
-inline constexpr std::uint32_t MsixCapabilityId = 0x11;
-// PCI capability.
-inline constexpr std::uint32_t PcieCapabilityId = 0x10;
 
 enum class register_access : std::uint8_t { Ro, Rw, Wo };
 enum class register_functions : std::uint8_t { All, Pf };
@@ -358,22 +342,6 @@ inline constexpr std::uint32_t CmdDoorbell = 0x20;
 inline constexpr std::uint32_t CmdStatus = 0x28;
 // syndrome of the last command
 inline constexpr std::uint32_t CmdSyndrome = 0x2c;
-// RP_RATE: slope of the rate-increase phase, UQ8.24 bytes per ns
-inline constexpr std::uint32_t RpRate = 0x400;
-// RP_TARGET: target rate, UQ8.24 bytes per ns
-inline constexpr std::uint32_t RpTarget = 0x480;
-// RP_CURRENT: current sending rate, UQ8.24 bytes per ns
-inline constexpr std::uint32_t RpCurrent = 0x4c0;
-// RP_TIMER
-inline constexpr std::uint32_t RpTimer = 0x500;
-// RP_QPN: the QP that the RP registers show
-inline constexpr std::uint32_t RpQpn = 0x540;
-// alpha of the description mode
-inline constexpr std::uint32_t RpAlpha = 0x580;
-inline constexpr std::uint32_t RpAlphaReset = 0x800000;
-// beta of the description mode
-inline constexpr std::uint32_t RpBeta = 0x5c0;
-inline constexpr std::uint32_t RpBetaReset = 0x800000;
 // input of the command, 64-bit words
 inline constexpr std::uint32_t CmdIn = 0x1000;
 inline constexpr std::uint32_t CmdInBytes = 0x200;
@@ -386,12 +354,6 @@ inline constexpr std::uint32_t HcaCapBytes = 0x40;
 // HCA_NIC_VPORT_CONTEXT: the function's virtual port
 inline constexpr std::uint32_t HcaNicVportContext = 0x2100;
 inline constexpr std::uint32_t HcaNicVportContextBytes = 0x100;
-// MSI-X vectors
-inline constexpr std::uint32_t MsixTable = 0x4000;
-inline constexpr std::uint32_t MsixTableBytes = 0x1000;
-// MSI-X pending bits
-inline constexpr std::uint32_t MsixPba = 0x5000;
-inline constexpr std::uint32_t MsixPbaBytes = 0x20;
 
 struct device_id_value {
   // PCI device ID
@@ -485,78 +447,6 @@ struct cmd_status_value {
   bool operator==(const cmd_status_value&) const = default;
 };
 
-struct rp_timer_value {
-  // time slice in us that triggers a rate update
-  std::uint16_t slice{};
-
-  [[nodiscard]] static constexpr rp_timer_value unpack(std::uint32_t v) {
-    rp_timer_value x;
-    x.slice = static_cast<std::uint16_t>((v >> 0) & 0xffff);
-    return x;
-  }
-
-  [[nodiscard]] constexpr std::uint32_t pack() const {
-    return static_cast<std::uint32_t>(
-        (std::uint64_t{slice} & 0xffff) << 0);
-  }
-
-  bool operator==(const rp_timer_value&) const = default;
-};
-
-struct rp_qpn_value {
-  // QP number
-  std::uint32_t qpn{};
-
-  [[nodiscard]] static constexpr rp_qpn_value unpack(std::uint32_t v) {
-    rp_qpn_value x;
-    x.qpn = static_cast<std::uint32_t>((v >> 0) & 0xffffff);
-    return x;
-  }
-
-  [[nodiscard]] constexpr std::uint32_t pack() const {
-    return static_cast<std::uint32_t>(
-        (std::uint64_t{qpn} & 0xffffff) << 0);
-  }
-
-  bool operator==(const rp_qpn_value&) const = default;
-};
-
-struct rp_alpha_value {
-  // UQ0.24; reset 0.5
-  std::uint32_t alpha{};
-
-  [[nodiscard]] static constexpr rp_alpha_value unpack(std::uint32_t v) {
-    rp_alpha_value x;
-    x.alpha = static_cast<std::uint32_t>((v >> 0) & 0xffffff);
-    return x;
-  }
-
-  [[nodiscard]] constexpr std::uint32_t pack() const {
-    return static_cast<std::uint32_t>(
-        (std::uint64_t{alpha} & 0xffffff) << 0);
-  }
-
-  bool operator==(const rp_alpha_value&) const = default;
-};
-
-struct rp_beta_value {
-  // UQ0.24; reset 0.5
-  std::uint32_t beta{};
-
-  [[nodiscard]] static constexpr rp_beta_value unpack(std::uint32_t v) {
-    rp_beta_value x;
-    x.beta = static_cast<std::uint32_t>((v >> 0) & 0xffffff);
-    return x;
-  }
-
-  [[nodiscard]] constexpr std::uint32_t pack() const {
-    return static_cast<std::uint32_t>(
-        (std::uint64_t{beta} & 0xffffff) << 0);
-  }
-
-  bool operator==(const rp_beta_value&) const = default;
-};
-
 }  // namespace bar0
 
 // One UAR page of BAR2. Accesses of another size or place are counted and ignored.
@@ -566,12 +456,6 @@ inline constexpr std::uint32_t Size = 0x1000;
 
 // DB_REC: a write triggers the WQE fetch
 inline constexpr std::uint32_t DbRec = 0x0;
-// arms a CQ
-inline constexpr std::uint32_t CqDoorbell = 0x20;
-// consumer index of an EQ, and arms it
-inline constexpr std::uint32_t EqDoorbellArm = 0x40;
-// consumer index of an EQ
-inline constexpr std::uint32_t EqDoorbell = 0x48;
 // BF_BUFFER: BlueFlame; an 8-byte store to its start is a doorbell; reads as zero
 inline constexpr std::uint32_t BfBuffer = 0x800;
 inline constexpr std::uint32_t BfBufferBytes = 0x100;
@@ -586,20 +470,8 @@ inline constexpr std::uint32_t Size = 0x4000;
 // 1: firmware runs
 inline constexpr std::uint32_t FwStatus = 0x0;
 inline constexpr std::uint32_t FwStatusReset = 0x1;
-// firmware load control
-inline constexpr std::uint32_t FwControl = 0x4;
 // PCIe link
 inline constexpr std::uint32_t LinkStatus = 0x8;
-// bit 0: retrain
-inline constexpr std::uint32_t LinkControl = 0xc;
-// line of the context RAM that sram_window shows
-inline constexpr std::uint32_t SramAddress = 0x10;
-// firmware load buffer
-inline constexpr std::uint32_t FwWindow = 0x1000;
-inline constexpr std::uint32_t FwWindowBytes = 0x1000;
-// one line of the context RAM
-inline constexpr std::uint32_t SramWindow = 0x2000;
-inline constexpr std::uint32_t SramWindowBytes = 0x40;
 
 struct link_status_value {
   // lanes
@@ -625,95 +497,6 @@ struct link_status_value {
 
 }  // namespace bar4
 
-// SR-IOV extended capability of the configuration space; offsets from its start. Little-endian
-// like all of the configuration space.
-namespace sriov_capability {
-
-inline constexpr std::uint32_t Size = 0x40;
-
-// extended capability header
-inline constexpr std::uint32_t Header = 0x0;
-inline constexpr std::uint32_t HeaderReset = 0x10010;
-// bit 0 migration, 31:21 interrupt message
-inline constexpr std::uint32_t Capabilities = 0x4;
-// control
-inline constexpr std::uint32_t Control = 0x8;
-// status
-inline constexpr std::uint32_t Status = 0xa;
-// InitialVFs
-inline constexpr std::uint32_t InitialVfs = 0xc;
-// TotalVFs
-inline constexpr std::uint32_t TotalVfs = 0xe;
-// NumVFs
-inline constexpr std::uint32_t NumVfs = 0x10;
-// function dependency link
-inline constexpr std::uint32_t Dependency = 0x12;
-// routing ID of VF 0, from the PF's
-inline constexpr std::uint32_t FirstVfOffset = 0x14;
-inline constexpr std::uint16_t FirstVfOffsetReset = 0x1;
-// routing IDs from VF to VF
-inline constexpr std::uint32_t VfStride = 0x16;
-inline constexpr std::uint16_t VfStrideReset = 0x1;
-// PCI device ID of the VFs
-inline constexpr std::uint32_t VfDeviceId = 0x1a;
-inline constexpr std::uint16_t VfDeviceIdReset = 0x101e;
-// bit n: pages of 2^(n+12) bytes
-inline constexpr std::uint32_t SupportedPageSizes = 0x1c;
-inline constexpr std::uint32_t SupportedPageSizesReset = 0x553;
-// page size in use
-inline constexpr std::uint32_t SystemPageSize = 0x20;
-inline constexpr std::uint32_t SystemPageSizeReset = 0x1;
-// VF BAR0, low
-inline constexpr std::uint32_t VfBar0 = 0x24;
-// VF BAR0, high
-inline constexpr std::uint32_t VfBar1 = 0x28;
-// VF BAR2, low
-inline constexpr std::uint32_t VfBar2 = 0x2c;
-// VF BAR2, high
-inline constexpr std::uint32_t VfBar3 = 0x30;
-// unused: BAR4 belongs to the PF
-inline constexpr std::uint32_t VfBar4 = 0x34;
-// unused
-inline constexpr std::uint32_t VfBar5 = 0x38;
-// VF migration state array
-inline constexpr std::uint32_t MigrationState = 0x3c;
-
-struct control_value {
-  // ARI capable hierarchy
-  std::uint8_t ari{};
-  // VF memory space enable
-  std::uint8_t mse{};
-  // migration interrupt enable
-  std::uint8_t migration_interrupt{};
-  // migration enable
-  std::uint8_t migration_enable{};
-  // VF enable
-  std::uint8_t enable{};
-
-  [[nodiscard]] static constexpr control_value unpack(std::uint16_t v) {
-    control_value x;
-    x.ari = static_cast<std::uint8_t>((v >> 4) & 0x1);
-    x.mse = static_cast<std::uint8_t>((v >> 3) & 0x1);
-    x.migration_interrupt = static_cast<std::uint8_t>((v >> 2) & 0x1);
-    x.migration_enable = static_cast<std::uint8_t>((v >> 1) & 0x1);
-    x.enable = static_cast<std::uint8_t>((v >> 0) & 0x1);
-    return x;
-  }
-
-  [[nodiscard]] constexpr std::uint16_t pack() const {
-    return static_cast<std::uint16_t>(
-        (std::uint64_t{ari} & 0x1) << 4 |
-        (std::uint64_t{mse} & 0x1) << 3 |
-        (std::uint64_t{migration_interrupt} & 0x1) << 2 |
-        (std::uint64_t{migration_enable} & 0x1) << 1 |
-        (std::uint64_t{enable} & 0x1) << 0);
-  }
-
-  bool operator==(const control_value&) const = default;
-};
-
-}  // namespace sriov_capability
-
 namespace detail {
 inline constexpr register_bits_desc Bar0DeviceIdBits[] = {
     {"device", 31, 16, "PCI device ID"},
@@ -732,32 +515,13 @@ inline constexpr register_bits_desc Bar0CmdStatusBits[] = {
     {"done", 1, 1, "CMD_OUT is valid"},
     {"busy", 0, 0, "a command is being served; CMD_IN must not change"},
 };
-inline constexpr register_bits_desc Bar0RpTimerBits[] = {
-    {"slice", 15, 0, "time slice in us that triggers a rate update"},
-};
-inline constexpr register_bits_desc Bar0RpQpnBits[] = {
-    {"qpn", 23, 0, "QP number"},
-};
-inline constexpr register_bits_desc Bar0RpAlphaBits[] = {
-    {"alpha", 23, 0, "UQ0.24; reset 0.5"},
-};
-inline constexpr register_bits_desc Bar0RpBetaBits[] = {
-    {"beta", 23, 0, "UQ0.24; reset 0.5"},
-};
 inline constexpr register_bits_desc Bar4LinkStatusBits[] = {
     {"width", 15, 8, "lanes"},
     {"generation", 3, 0, "PCIe generation"},
 };
-inline constexpr register_bits_desc SriovCapabilityControlBits[] = {
-    {"ari", 4, 4, "ARI capable hierarchy"},
-    {"mse", 3, 3, "VF memory space enable"},
-    {"migration_interrupt", 2, 2, "migration interrupt enable"},
-    {"migration_enable", 1, 1, "migration enable"},
-    {"enable", 0, 0, "VF enable"},
-};
 }  // namespace detail
 
-inline constexpr std::array<register_desc, 54> RegisterTable = {{
+inline constexpr std::array<register_desc, 17> RegisterTable = {{
     {"bar0", "device_id", 0x0, 4, register_access::Ro,
      register_functions::All, false, 0x102115b3, "", "PCI device and vendor",
      detail::Bar0DeviceIdBits, 2},
@@ -785,27 +549,6 @@ inline constexpr std::array<register_desc, 54> RegisterTable = {{
     {"bar0", "cmd_syndrome", 0x2c, 4, register_access::Ro,
      register_functions::All, false, 0x0, "", "syndrome of the last command",
      nullptr, 0},
-    {"bar0", "rp_rate", 0x400, 4, register_access::Rw,
-     register_functions::All, false, 0x0, "", "RP_RATE: slope of the rate-increase phase, UQ8.24 bytes per ns",
-     nullptr, 0},
-    {"bar0", "rp_target", 0x480, 4, register_access::Rw,
-     register_functions::All, false, 0x0, "", "RP_TARGET: target rate, UQ8.24 bytes per ns",
-     nullptr, 0},
-    {"bar0", "rp_current", 0x4c0, 4, register_access::Rw,
-     register_functions::All, false, 0x0, "", "RP_CURRENT: current sending rate, UQ8.24 bytes per ns",
-     nullptr, 0},
-    {"bar0", "rp_timer", 0x500, 4, register_access::Rw,
-     register_functions::All, false, 0x0, "", "RP_TIMER",
-     detail::Bar0RpTimerBits, 1},
-    {"bar0", "rp_qpn", 0x540, 4, register_access::Rw,
-     register_functions::All, false, 0x0, "", "RP_QPN: the QP that the RP registers show",
-     detail::Bar0RpQpnBits, 1},
-    {"bar0", "rp_alpha", 0x580, 4, register_access::Rw,
-     register_functions::All, false, 0x800000, "", "alpha of the description mode",
-     detail::Bar0RpAlphaBits, 1},
-    {"bar0", "rp_beta", 0x5c0, 4, register_access::Rw,
-     register_functions::All, false, 0x800000, "", "beta of the description mode",
-     detail::Bar0RpBetaBits, 1},
     {"bar0", "cmd_in", 0x1000, 512, register_access::Rw,
      register_functions::All, true, 0x0, "", "input of the command, 64-bit words",
      nullptr, 0},
@@ -818,23 +561,8 @@ inline constexpr std::array<register_desc, 54> RegisterTable = {{
     {"bar0", "hca_nic_vport_context", 0x2100, 256, register_access::Ro,
      register_functions::All, true, 0x0, "nic_vport_context", "HCA_NIC_VPORT_CONTEXT: the function's virtual port",
      nullptr, 0},
-    {"bar0", "msix_table", 0x4000, 4096, register_access::Rw,
-     register_functions::All, true, 0x0, "", "MSI-X vectors",
-     nullptr, 0},
-    {"bar0", "msix_pba", 0x5000, 32, register_access::Ro,
-     register_functions::All, true, 0x0, "", "MSI-X pending bits",
-     nullptr, 0},
     {"uar_page", "db_rec", 0x0, 8, register_access::Rw,
      register_functions::All, false, 0x0, "doorbell_word", "DB_REC: a write triggers the WQE fetch",
-     nullptr, 0},
-    {"uar_page", "cq_doorbell", 0x20, 8, register_access::Wo,
-     register_functions::All, false, 0x0, "cq_doorbell", "arms a CQ",
-     nullptr, 0},
-    {"uar_page", "eq_doorbell_arm", 0x40, 4, register_access::Wo,
-     register_functions::All, false, 0x0, "eq_doorbell", "consumer index of an EQ, and arms it",
-     nullptr, 0},
-    {"uar_page", "eq_doorbell", 0x48, 4, register_access::Wo,
-     register_functions::All, false, 0x0, "eq_doorbell", "consumer index of an EQ",
      nullptr, 0},
     {"uar_page", "bf_buffer", 0x800, 256, register_access::Rw,
      register_functions::All, true, 0x0, "", "BF_BUFFER: BlueFlame; an 8-byte store to its start is a doorbell; reads as zero",
@@ -842,84 +570,9 @@ inline constexpr std::array<register_desc, 54> RegisterTable = {{
     {"bar4", "fw_status", 0x0, 4, register_access::Ro,
      register_functions::Pf, false, 0x1, "", "1: firmware runs",
      nullptr, 0},
-    {"bar4", "fw_control", 0x4, 4, register_access::Rw,
-     register_functions::Pf, false, 0x0, "", "firmware load control",
-     nullptr, 0},
     {"bar4", "link_status", 0x8, 4, register_access::Ro,
      register_functions::Pf, false, 0x0, "", "PCIe link",
      detail::Bar4LinkStatusBits, 2},
-    {"bar4", "link_control", 0xc, 4, register_access::Rw,
-     register_functions::Pf, false, 0x0, "", "bit 0: retrain",
-     nullptr, 0},
-    {"bar4", "sram_address", 0x10, 4, register_access::Rw,
-     register_functions::Pf, false, 0x0, "", "line of the context RAM that sram_window shows",
-     nullptr, 0},
-    {"bar4", "fw_window", 0x1000, 4096, register_access::Rw,
-     register_functions::Pf, true, 0x0, "", "firmware load buffer",
-     nullptr, 0},
-    {"bar4", "sram_window", 0x2000, 64, register_access::Ro,
-     register_functions::Pf, true, 0x0, "", "one line of the context RAM",
-     nullptr, 0},
-    {"sriov_capability", "header", 0x0, 4, register_access::Ro,
-     register_functions::Pf, false, 0x10010, "", "extended capability header",
-     nullptr, 0},
-    {"sriov_capability", "capabilities", 0x4, 4, register_access::Ro,
-     register_functions::Pf, false, 0x0, "", "bit 0 migration, 31:21 interrupt message",
-     nullptr, 0},
-    {"sriov_capability", "control", 0x8, 2, register_access::Rw,
-     register_functions::Pf, false, 0x0, "", "control",
-     detail::SriovCapabilityControlBits, 5},
-    {"sriov_capability", "status", 0xa, 2, register_access::Ro,
-     register_functions::Pf, false, 0x0, "", "status",
-     nullptr, 0},
-    {"sriov_capability", "initial_vfs", 0xc, 2, register_access::Ro,
-     register_functions::Pf, false, 0x0, "", "InitialVFs",
-     nullptr, 0},
-    {"sriov_capability", "total_vfs", 0xe, 2, register_access::Ro,
-     register_functions::Pf, false, 0x0, "", "TotalVFs",
-     nullptr, 0},
-    {"sriov_capability", "num_vfs", 0x10, 2, register_access::Rw,
-     register_functions::Pf, false, 0x0, "", "NumVFs",
-     nullptr, 0},
-    {"sriov_capability", "dependency", 0x12, 1, register_access::Ro,
-     register_functions::Pf, false, 0x0, "", "function dependency link",
-     nullptr, 0},
-    {"sriov_capability", "first_vf_offset", 0x14, 2, register_access::Ro,
-     register_functions::Pf, false, 0x1, "", "routing ID of VF 0, from the PF's",
-     nullptr, 0},
-    {"sriov_capability", "vf_stride", 0x16, 2, register_access::Ro,
-     register_functions::Pf, false, 0x1, "", "routing IDs from VF to VF",
-     nullptr, 0},
-    {"sriov_capability", "vf_device_id", 0x1a, 2, register_access::Ro,
-     register_functions::Pf, false, 0x101e, "", "PCI device ID of the VFs",
-     nullptr, 0},
-    {"sriov_capability", "supported_page_sizes", 0x1c, 4, register_access::Ro,
-     register_functions::Pf, false, 0x553, "", "bit n: pages of 2^(n+12) bytes",
-     nullptr, 0},
-    {"sriov_capability", "system_page_size", 0x20, 4, register_access::Rw,
-     register_functions::Pf, false, 0x1, "", "page size in use",
-     nullptr, 0},
-    {"sriov_capability", "vf_bar0", 0x24, 4, register_access::Rw,
-     register_functions::Pf, false, 0x0, "", "VF BAR0, low",
-     nullptr, 0},
-    {"sriov_capability", "vf_bar1", 0x28, 4, register_access::Rw,
-     register_functions::Pf, false, 0x0, "", "VF BAR0, high",
-     nullptr, 0},
-    {"sriov_capability", "vf_bar2", 0x2c, 4, register_access::Rw,
-     register_functions::Pf, false, 0x0, "", "VF BAR2, low",
-     nullptr, 0},
-    {"sriov_capability", "vf_bar3", 0x30, 4, register_access::Rw,
-     register_functions::Pf, false, 0x0, "", "VF BAR2, high",
-     nullptr, 0},
-    {"sriov_capability", "vf_bar4", 0x34, 4, register_access::Rw,
-     register_functions::Pf, false, 0x0, "", "unused: BAR4 belongs to the PF",
-     nullptr, 0},
-    {"sriov_capability", "vf_bar5", 0x38, 4, register_access::Rw,
-     register_functions::Pf, false, 0x0, "", "unused",
-     nullptr, 0},
-    {"sriov_capability", "migration_state", 0x3c, 4, register_access::Ro,
-     register_functions::Pf, false, 0x0, "", "VF migration state array",
-     nullptr, 0},
 }};
 
 }  // namespace carillon

@@ -87,7 +87,7 @@ inline constexpr stage_timing_desc TimingTable[] = {
 };
 }  // namespace wqe_fetch
 
-// context RAM partitioned by function, ports, latency, optional misses
+// context RAM: lines by kind and index, read ports with fixed priority, write-first
 namespace qpc_ram {
 inline constexpr unsigned Latency = 5;
 inline constexpr unsigned InitiationInterval = 1;
@@ -110,7 +110,7 @@ inline constexpr stage_timing_desc TimingTable[] = {
 };
 }  // namespace qpc_ram
 
-// control, remote address, atomic, data and inline segments; opcode, size, PD and key checks
+// control, remote address, data and inline segments; opcode, size, PD and key checks
 namespace wqe_parser {
 inline constexpr unsigned Latency = 10;
 inline constexpr unsigned InitiationInterval = 1;
@@ -143,7 +143,7 @@ inline constexpr stage_timing_desc TimingTable[] = {
 };
 }  // namespace wqe_parser
 
-// which QP sends its next packet: rate bucket, pause, window, fence, weight; one MTU packet a
+// which QP sends its next packet: acknowledges first, then deficit round robin; one MTU packet a
 // grant
 namespace tx_sched {
 inline constexpr unsigned Latency = 5;
@@ -158,7 +158,7 @@ inline constexpr stage_timing_desc TimingTable[] = {
 };
 }  // namespace tx_sched
 
-// cuts by MTU; gather list to read requests to packet buffer, store and forward
+// gather list of a packet to read requests to packet buffer, store and forward
 namespace payload_dma {
 inline constexpr unsigned Latency = 200;
 inline constexpr unsigned InitiationInterval = 1;
@@ -190,7 +190,7 @@ inline constexpr unsigned MaxBeats = 66;
 inline constexpr unsigned MaxPacketBytes = 4198;
 }  // namespace packet_builder
 
-// FCS, serialisation, last-moment pause per priority
+// FCS, serialisation
 namespace tx_mac {
 inline constexpr unsigned Latency = 20;
 inline constexpr unsigned InitiationInterval = 1;
@@ -198,14 +198,9 @@ inline constexpr unsigned Depth = 132;
 inline constexpr unsigned Outstanding = 0;
 inline constexpr unsigned MaxBeats = 66;
 inline constexpr unsigned MaxPacketBytes = 4202;
-// maximum packets buffered per priority (documented)
-inline constexpr unsigned PriorityPackets = 2;
-inline constexpr stage_timing_desc TimingTable[] = {
-    {"priority_packets", 2, "documented", "maximum packets buffered per priority"},
-};
 }  // namespace tx_mac
 
-// FCS check, PFC frames, buffers
+// FCS check, receive buffer
 namespace rx_mac {
 inline constexpr unsigned Latency = 20;
 inline constexpr unsigned InitiationInterval = 1;
@@ -236,7 +231,7 @@ inline constexpr stage_timing_desc TimingTable[] = {
 };
 }  // namespace rx_parser
 
-// PSN, rkey and length checks, DMA writes, ACK/NAK/RNR, read responses, atomics, receive queue
+// PSN, key and length checks, DMA writes, ACKs, receive queue
 namespace responder {
 inline constexpr unsigned Latency = 15;
 inline constexpr unsigned InitiationInterval = 1;
@@ -245,7 +240,7 @@ inline constexpr unsigned Outstanding = 16;
 inline constexpr unsigned MaxBeats = 1;
 }  // namespace responder
 
-// ACK/NAK handling, retransmission, timers, read responses, completion of WQEs
+// ACK handling, completion of WQEs
 namespace requester {
 inline constexpr unsigned Latency = 0;
 inline constexpr unsigned InitiationInterval = 1;
@@ -259,7 +254,7 @@ inline constexpr stage_timing_desc TimingTable[] = {
 };
 }  // namespace requester
 
-// CQE writes, CQ arm, EQE, MSI-X
+// CQE writes, CQ overrun
 namespace completion {
 inline constexpr unsigned Latency = 10;
 inline constexpr unsigned InitiationInterval = 1;
@@ -285,7 +280,7 @@ inline constexpr stage_timing_desc TimingTable[] = {
 };
 }  // namespace dma_engine
 
-// configuration space, SR-IOV, BAR values; TLM-2.0 sockets; registers and commands
+// registers, command interface, BAR values
 namespace pcie_endpoint {
 inline constexpr unsigned Latency = 0;
 inline constexpr unsigned InitiationInterval = 1;
@@ -299,18 +294,9 @@ inline constexpr stage_timing_desc TimingTable[] = {
 };
 }  // namespace pcie_endpoint
 
-// RP and NP state machines, RP registers, token bucket
-namespace dcqcn {
-inline constexpr unsigned Latency = 0;
-inline constexpr unsigned InitiationInterval = 1;
-inline constexpr unsigned Depth = 4;
-inline constexpr unsigned Outstanding = 0;
-inline constexpr unsigned MaxBeats = 1;
-}  // namespace dcqcn
-
 }  // namespace stage_spec
 
-inline constexpr std::array<stage_desc, 17> StageTable = {{
+inline constexpr std::array<stage_desc, 16> StageTable = {{
     {"pcie_rx", "decode incoming TLPs: BAR hit, function, request or completion",
      "1", "TLP receive", 40, 1, 64, 0, 1, true, false,
      nullptr, 0},
@@ -320,60 +306,59 @@ inline constexpr std::array<stage_desc, 17> StageTable = {{
     {"wqe_fetch", "base and state lookup, round-robin arbiter over pending QPs, DMA read of WQEs; BlueFlame WQEs bypass the read",
      "3", "WQE fetch", 150, 1, 32, 32, 16, true, false,
      stage_spec::wqe_fetch::TimingTable, 4},
-    {"qpc_ram", "context RAM partitioned by function, ports, latency, optional misses",
+    {"qpc_ram", "context RAM: lines by kind and index, read ports with fixed priority, write-first",
      "4", "context fetch", 5, 1, 16, 0, 1, true, false,
      stage_spec::qpc_ram::TimingTable, 4},
-    {"wqe_parser", "control, remote address, atomic, data and inline segments; opcode, size, PD and key checks",
+    {"wqe_parser", "control, remote address, data and inline segments; opcode, size, PD and key checks",
      "5", "WQE parse", 10, 1, 48, 64, 16, true, true,
      stage_spec::wqe_parser::TimingTable, 7},
-    {"tx_sched", "which QP sends its next packet: rate bucket, pause, window, fence, weight; one MTU packet a grant",
+    {"tx_sched", "which QP sends its next packet: acknowledges first, then deficit round robin; one MTU packet a grant",
      "5", "WQE parse", 5, 1, 16, 0, 1, true, false,
      stage_spec::tx_sched::TimingTable, 1},
-    {"payload_dma", "cuts by MTU; gather list to read requests to packet buffer, store and forward",
+    {"payload_dma", "gather list of a packet to read requests to packet buffer, store and forward",
      "6", "payload DMA", 200, 1, 1024, 64, 64, true, false,
      stage_spec::payload_dma::TimingTable, 3},
     {"packet_builder", "FIRST/MIDDLE/LAST/ONLY, Ethernet, IP, UDP, BTH and extension headers, PSN, padding, ICRC; cut-through",
      "7", "packet build", 30, 1, 264, 0, 66, true, false,
      nullptr, 0},
-    {"tx_mac", "FCS, serialisation, last-moment pause per priority",
+    {"tx_mac", "FCS, serialisation",
      "8", "TX MAC", 20, 1, 132, 0, 66, true, false,
-     stage_spec::tx_mac::TimingTable, 1},
-    {"rx_mac", "FCS check, PFC frames, buffers",
+     nullptr, 0},
+    {"rx_mac", "FCS check, receive buffer",
      "", "", 20, 1, 132, 0, 66, false, false,
      nullptr, 0},
     {"rx_parser", "the header FSM, ICRC check, context lookup, verdict",
      "", "", 9, 1, 132, 0, 66, true, false,
      stage_spec::rx_parser::TimingTable, 3},
-    {"responder", "PSN, rkey and length checks, DMA writes, ACK/NAK/RNR, read responses, atomics, receive queue",
+    {"responder", "PSN, key and length checks, DMA writes, ACKs, receive queue",
      "", "", 15, 1, 16, 16, 1, false, false,
      nullptr, 0},
-    {"requester", "ACK/NAK handling, retransmission, timers, read responses, completion of WQEs",
+    {"requester", "ACK handling, completion of WQEs",
      "", "", 0, 1, 16, 16, 1, false, false,
      stage_spec::requester::TimingTable, 1},
-    {"completion", "CQE writes, CQ arm, EQE, MSI-X",
+    {"completion", "CQE writes, CQ overrun",
      "", "", 10, 1, 16, 16, 1, false, false,
      nullptr, 0},
     {"dma_engine", "DMA master: tags, MPS/MRRS/RCB/4 KiB rules, credits, ordering, reassembly",
      "", "", 0, 1, 64, 256, 1, false, false,
      stage_spec::dma_engine::TimingTable, 2},
-    {"pcie_endpoint", "configuration space, SR-IOV, BAR values; TLM-2.0 sockets; registers and commands",
+    {"pcie_endpoint", "registers, command interface, BAR values",
      "", "", 0, 1, 8, 1, 1, false, false,
      stage_spec::pcie_endpoint::TimingTable, 1},
-    {"dcqcn", "RP and NP state machines, RP registers, token bucket",
-     "", "", 0, 1, 4, 0, 1, true, false,
-     nullptr, 0},
 }};
 
-inline constexpr std::array<stage_edge, 48> StageEdges = {{
+inline constexpr std::array<stage_edge, 66> StageEdges = {{
     {"pcie", "pcie_rx", "tlp", false},
     {"pcie_rx", "uar", "uar_write", false},
-    {"pcie_rx", "pcie_endpoint", "register_access", false},
+    {"pcie_rx", "uar", "uar_read", false},
+    {"pcie_rx", "pcie_endpoint", "register_write", false},
+    {"pcie_rx", "pcie_endpoint", "register_read", false},
     {"pcie_rx", "dma_engine", "completion_tlp", true},
-    {"uar", "wqe_fetch", "doorbell", false},
-    {"uar", "wqe_fetch", "blueflame", false},
-    {"uar", "completion", "queue_doorbell", false},
+    {"pcie_rx", "dma_engine", "refusal", false},
     {"uar", "qpc_ram", "uar_ctx_req", false},
     {"qpc_ram", "uar", "uar_ctx_rsp", true},
+    {"uar", "wqe_fetch", "doorbell", false},
+    {"uar", "dma_engine", "uar_answer", false},
     {"wqe_fetch", "qpc_ram", "fetch_ctx_req", false},
     {"qpc_ram", "wqe_fetch", "fetch_ctx_rsp", true},
     {"wqe_fetch", "dma_engine", "wqe_read", false},
@@ -381,38 +366,54 @@ inline constexpr std::array<stage_edge, 48> StageEdges = {{
     {"wqe_fetch", "wqe_parser", "wqe", false},
     {"wqe_parser", "qpc_ram", "parser_ctx_req", false},
     {"qpc_ram", "wqe_parser", "parser_ctx_rsp", true},
+    {"wqe_parser", "qpc_ram", "parser_key_req", false},
+    {"qpc_ram", "wqe_parser", "parser_key_rsp", true},
     {"wqe_parser", "tx_sched", "work", false},
-    {"wqe_parser", "requester", "wqe_error", false},
     {"tx_sched", "payload_dma", "grant", false},
+    {"tx_sched", "packet_builder", "direct_grant", false},
+    {"tx_sched", "requester", "sent", false},
+    {"tx_sched", "qpc_ram", "send_error", false},
     {"payload_dma", "dma_engine", "payload_read", false},
     {"dma_engine", "payload_dma", "payload_data", true},
     {"payload_dma", "packet_builder", "payload", false},
+    {"payload_dma", "tx_sched", "payload_left", true},
+    {"packet_builder", "qpc_ram", "builder_ctx_req", false},
+    {"qpc_ram", "packet_builder", "builder_ctx_rsp", true},
     {"packet_builder", "tx_mac", "tx_packet", false},
     {"tx_mac", "wire", "tx_frame", false},
     {"wire", "rx_mac", "rx_frame", false},
     {"rx_mac", "rx_parser", "rx_packet", false},
     {"rx_parser", "qpc_ram", "rx_ctx_req", false},
     {"qpc_ram", "rx_parser", "rx_ctx_rsp", true},
+    {"rx_parser", "qpc_ram", "rx_psn_req", false},
+    {"qpc_ram", "rx_parser", "rx_psn_rsp", true},
     {"rx_parser", "responder", "rx_request", false},
     {"rx_parser", "requester", "rx_response", false},
-    {"rx_parser", "dcqcn", "cnp", false},
-    {"responder", "dma_engine", "responder_dma", false},
+    {"responder", "qpc_ram", "responder_key_req", false},
+    {"qpc_ram", "responder", "responder_key_rsp", true},
+    {"responder", "dma_engine", "responder_read", false},
     {"dma_engine", "responder", "responder_data", true},
-    {"responder", "tx_sched", "response", false},
-    {"responder", "completion", "responder_completion", false},
-    {"requester", "tx_sched", "retransmit", false},
-    {"requester", "dma_engine", "requester_dma", false},
-    {"requester", "completion", "requester_completion", false},
-    {"completion", "dma_engine", "completion_dma", false},
-    {"dma_engine", "pcie", "tlp_out", false},
-    {"responder", "rx_parser", "commit", true},
+    {"responder", "dma_engine", "responder_write", false},
     {"responder", "qpc_ram", "responder_line", false},
-    {"responder", "qpc_ram", "responder_ctx_req", false},
-    {"qpc_ram", "responder", "responder_ctx_rsp", true},
+    {"responder", "rx_parser", "commit", true},
+    {"responder", "tx_sched", "acknowledge", false},
+    {"responder", "completion", "receive_cqe", false},
+    {"requester", "completion", "send_cqe", false},
     {"completion", "qpc_ram", "completion_ctx_req", false},
     {"qpc_ram", "completion", "completion_ctx_rsp", true},
+    {"completion", "dma_engine", "cq_record_read", false},
     {"dma_engine", "completion", "cq_record", true},
-    {"tx_sched", "requester", "sent", true},
+    {"completion", "dma_engine", "cqe_write", false},
+    {"pcie_endpoint", "dma_engine", "register_answer", false},
+    {"pcie_endpoint", "qpc_ram", "command_ctx_req", false},
+    {"qpc_ram", "pcie_endpoint", "command_ctx_rsp", true},
+    {"pcie_endpoint", "qpc_ram", "command_line", false},
+    {"pcie_endpoint", "wqe_fetch", "fetch_command", false},
+    {"pcie_endpoint", "tx_sched", "sched_command", false},
+    {"pcie_endpoint", "requester", "requester_command", false},
+    {"pcie_endpoint", "responder", "responder_command", false},
+    {"pcie_endpoint", "completion", "cq_command", false},
+    {"dma_engine", "pcie", "tlp_out", false},
 }};
 
 }  // namespace carillon

@@ -1111,8 +1111,8 @@ using wire_layouts = bytes::type_list<
     eth, vlan_tag, ipv4, ipv6, udp, bth, deth, reth, aeth, atomiceth, atomicacketh, immdt, ieth,
     pfc>;
 
-// What a BTH opcode promises about the rest of the packet. Extension headers follow the BTH in the
-// order of the members here.
+// What a BTH opcode promises about the rest of the packet. On the wire the extension headers
+// follow the BTH in the order deth, reth, aeth, atomiceth, atomicacketh, immdt, ieth.
 struct opcode_info {
   bth_opcode code;
   const char* name;

@@ -252,23 +252,6 @@ package contexts_pkg;
   } qpc_responder_t;
   localparam int unsigned QpcResponderBytes = 64;
 
-  // QP, line 5: rate control, written by dcqcn.
-  typedef struct packed {
-    logic [31:0] current_rate;  // UQ8.24 bytes per ns
-    logic [31:0] target_rate;  // UQ8.24 bytes per ns
-    logic limited;  // the rate limiter is on
-    logic [6:0] reserved_0;
-    logic [23:0] alpha;  // UQ0.24
-    logic [7:0] byte_stage;  // increases by the byte counter
-    logic [7:0] time_stage;  // increases by the timer
-    logic [15:0] reserved_1;
-    logic [31:0] byte_counter;  // bytes to the next increase
-    logic [15:0] reserved_2;
-    logic [47:0] tokens;  // signed Q24.24 bytes of wire
-    logic [287:0] reserved_3;
-  } qpc_congestion_t;
-  localparam int unsigned QpcCongestionBytes = 64;
-
   // CQ line.
   typedef struct packed {
     logic valid;  // the CQ exists
@@ -296,31 +279,6 @@ package contexts_pkg;
   } cqc_line_t;
   localparam int unsigned CqcLineBytes = 64;
 
-  // EQ line.
-  typedef struct packed {
-    logic valid;  // the EQ exists
-    logic [3:0] arm_state;  // interrupt; queue_arm_state_e
-    logic [2:0] reserved_0;
-    logic error;  // overrun
-    logic oi;  // ignore overrun
-    logic [4:0] log_eq_size;  // log2 of the entries
-    logic reserved_1;
-    logic [15:0] function_id;  // owner
-    logic [7:0] reserved_2;
-    logic [23:0] uar_page;  // UAR page that may arm it
-    logic [7:0] reserved_3;
-    logic [23:0] producer;  // entries written
-    logic [7:0] reserved_4;
-    logic [23:0] consumer;  // entries consumed
-    logic [63:0] base_addr;  // IOVA of entry 0
-    logic [19:0] reserved_5;
-    logic [11:0] intr;  // MSI-X vector
-    logic [31:0] reserved_6;
-    logic [63:0] event_bitmask;  // bit n: event type n is delivered
-    logic [191:0] reserved_7;
-  } eqc_line_t;
-  localparam int unsigned EqcLineBytes = 64;
-
   // Memory key line.
   typedef struct packed {
     logic valid;  // usable
@@ -346,40 +304,6 @@ package contexts_pkg;
     logic [159:0] reserved_3;
   } mkey_line_t;
   localparam int unsigned MkeyLineBytes = 64;
-
-  // Eight translation entries.
-  typedef struct packed {
-    logic [63:0] entry_0;  // page address with MttReadEnable and MttWriteEnable
-    logic [63:0] entry_1;  // page address with MttReadEnable and MttWriteEnable
-    logic [63:0] entry_2;  // page address with MttReadEnable and MttWriteEnable
-    logic [63:0] entry_3;  // page address with MttReadEnable and MttWriteEnable
-    logic [63:0] entry_4;  // page address with MttReadEnable and MttWriteEnable
-    logic [63:0] entry_5;  // page address with MttReadEnable and MttWriteEnable
-    logic [63:0] entry_6;  // page address with MttReadEnable and MttWriteEnable
-    logic [63:0] entry_7;  // page address with MttReadEnable and MttWriteEnable
-  } mtt_line_t;
-  localparam int unsigned MttLineBytes = 64;
-
-  // Virtual port of a function: what the PF decides for it.
-  typedef struct packed {
-    logic enabled;  // the function is enabled
-    logic trust;  // may change its privileged settings
-    logic spoof_check;  // source addresses are checked
-    logic promisc;  // receives everything
-    logic [1:0] link_state;  // administrative state; vport_link_state_e
-    logic [1:0] vlan_mode;  // VLAN insertion; vlan_insert_mode_e
-    logic [2:0] eth_prio;  // QoS priority
-    logic roce_en;  // RoCE enabled
-    logic [7:0] reserved_0;
-    logic [11:0] vlan_id;  // VLAN
-    logic [15:0] mtu;  // Ethernet MTU
-    logic [47:0] mac;  // MAC address
-    logic [31:0] max_rate;  // Mb/s, 0 for none
-    logic [15:0] weight;  // share among functions
-    logic [15:0] reserved_1;
-    logic [351:0] reserved_2;
-  } vport_line_t;
-  localparam int unsigned VportLineBytes = 64;
 
   // Address path of a QP.
   typedef struct packed {

@@ -25,8 +25,6 @@ package params_pkg;
   localparam int unsigned PcieCompletionSplit = 0;
   // read requests in flight
   localparam int unsigned PcieTags = 256;
-  // payload writes carry RO
-  localparam int unsigned PcieRelaxedOrdering = 0;
   // one way flight, both PHYs included [ps]
   localparam int unsigned PcieLinkDelayPs = 12000;
   // DLLP and SKP share taken off the link rate
@@ -53,8 +51,6 @@ package params_pkg;
   localparam int unsigned HostMemoryReadPs = 29800;
   // DRAM write until visible [ps]
   localparam int unsigned HostMemoryWritePs = 35000;
-  // read that hits the last level cache [ps]
-  localparam int unsigned HostLlcHitPs = 34100;
   // write that allocates in the cache until visible [ps]
   localparam int unsigned HostLlcWritePs = 20000;
   // DMA writes go to the cache
@@ -65,22 +61,8 @@ package params_pkg;
   localparam int unsigned HostNumaNodes = 2;
   // socket of the NIC
   localparam int unsigned HostNicNode = 0;
-  // one way over the inter-socket link [ps]
-  localparam int unsigned HostNumaHopPs = 175000;
-  // DMA addresses are translated
-  localparam int unsigned HostIommu = 0;
-  // entries of the IOTLB
-  localparam int unsigned HostIotlbEntries = 64;
-  // translation that hits [ps]
-  localparam int unsigned HostIotlbHitPs = 0;
-  // one memory read of a page walk [ps]
-  localparam int unsigned HostPageWalkReadPs = 197000;
-  // fixed share of a page walk [ps]
-  localparam int unsigned HostPageWalkFixedPs = 65000;
   // page size of buffers [B]
   localparam int unsigned HostPageBytes = 4096;
-  // cache lines that the root complex buffers [64 B]
-  localparam int unsigned HostRcBufferLines = 100;
   // entry of a post call, lock included [ps]
   localparam int unsigned CpuPostPs = 20000;
   // building one WQE block of 64 bytes [ps]
@@ -127,8 +109,6 @@ package params_pkg;
   localparam int unsigned NicFunctions = 1;
   // VFs that can be enabled (NUM_OF_VFS)
   localparam int unsigned NicTotalVfs = 64;
-  // SR-IOV capability present (SRIOV_EN)
-  localparam int unsigned NicSriovEn = 1;
   // UAR pages of a function
   localparam int unsigned NicUarPages = 16;
   // log2 of QPs of the chip
@@ -137,12 +117,8 @@ package params_pkg;
   localparam int unsigned NicLogMaxCq = 12;
   // log2 of memory keys of the chip
   localparam int unsigned NicLogMaxMkey = 14;
-  // log2 of translation entries of the chip
-  localparam int unsigned NicLogMaxMtt = 18;
   // MSI-X vectors of a function
   localparam int unsigned NicMsixVectors = 64;
-  // lines of the context RAM; 0: everything fits and nothing misses
-  localparam int unsigned NicContextCacheLines = 0;
   // address of BAR0 after reset
   localparam logic [63:0] NicBar0Base = 64'd2147483648;
   // address of BAR2 after reset
@@ -153,56 +129,12 @@ package params_pkg;
   localparam int unsigned NicCommandCycles = 1000;
   // receive buffer for frames that wait to enter the parser [B]
   localparam int unsigned NicRxBufferBytes = 262144;
-  // packets acknowledged by one ACK when AckReq does not ask
-  localparam int unsigned NicAckCoalesce = 1;
   // packets between AckReq inside a message
   localparam int unsigned NicAckReqInterval = 64;
   // an incomplete BlueFlame burst is discarded after this [cycles]
   localparam int unsigned UarBfTimeoutCycles = 1000;
   // BlueFlame bursts under assembly
   localparam int unsigned UarBfSlots = 16;
-  // rate control is on
-  localparam int unsigned DcqcnEnable = 0;
-  // rate cut and increase rules
-  localparam int unsigned DcqcnMode = 0;
-  // spacing of CNPs by the receiver [ps]
-  localparam int unsigned DcqcnCnpIntervalPs = 50000000;
-  // what the CNP spacing counts
-  localparam int unsigned DcqcnCnpScope = 0;
-  // alpha update period [ps]
-  localparam int unsigned DcqcnAlphaTimerPs = 55000000;
-  // rate increase period [ps]
-  localparam int unsigned DcqcnRateTimerPs = 55000000;
-  // bytes between increases [B]
-  localparam int unsigned DcqcnByteCounter = 10000000;
-  // g = 2^-n
-  localparam int unsigned DcqcnGShift = 8;
-  // F, steps of fast recovery
-  localparam int unsigned DcqcnStages = 5;
-  // additive increase [Mb/s]
-  localparam int unsigned DcqcnAiRateMbps = 40;
-  // hyper increase [Mb/s]
-  localparam int unsigned DcqcnHaiRateMbps = 200;
-  // lowest rate [Mb/s]
-  localparam int unsigned DcqcnMinRateMbps = 100;
-  // token bucket cap beyond one MTU [B]
-  localparam int unsigned DcqcnBurstBytes = 0;
-  // WRED marks instead of dropping
-  localparam int unsigned FabricEcn = 1;
-  // queue below which nothing is marked [B]
-  localparam int unsigned FabricEcnMinBytes = 40000;
-  // queue above which everything is marked [B]
-  localparam int unsigned FabricEcnMaxBytes = 100000;
-  // bit n: PFC on priority n
-  localparam int unsigned FabricPfcPriorities = 24;
-  // shared buffer [B]
-  localparam int unsigned FabricBufferBytes = 16000000;
-  // ingress fill that sends a pause [B]
-  localparam int unsigned FabricXoffBytes = 100000;
-  // ingress fill that ends it [B]
-  localparam int unsigned FabricXonBytes = 80000;
-  // port to port without queueing [ps]
-  localparam int unsigned FabricLatencyPs = 300000;
 
 endpackage
 /* verilator lint_on UNUSEDPARAM */

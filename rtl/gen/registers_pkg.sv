@@ -13,24 +13,8 @@ package registers_pkg;
   localparam logic [15:0] PciVendorId = 16'h15b3;
   // PCI device ID of the physical function.
   localparam logic [15:0] PciDeviceIdPf = 16'h1021;
-  // PCI device ID of the virtual functions (VF Device ID of the SR-IOV capability).
-  localparam logic [15:0] PciDeviceIdVf = 16'h101e;
   // One UAR page of BAR2.
   localparam logic [15:0] UarPageBytes = 16'h1000;
-  // Bit of the arm word: next solicited completion only.
-  localparam logic [31:0] CqArmSolicited = 32'h01000000;
-  // One vector of the MSI-X table.
-  localparam logic [7:0] MsixEntryBytes = 8'h10;
-  // PCIe extended capability.
-  localparam logic [15:0] SriovCapabilityId = 16'h0010;
-  // PCIe extended capability.
-  localparam logic [15:0] AriCapabilityId = 16'h000e;
-  // PCIe extended capability.
-  localparam logic [15:0] AtsCapabilityId = 16'h000f;
-  // PCI capability.
-  localparam logic [7:0] MsixCapabilityId = 8'h11;
-  // PCI capability.
-  localparam logic [7:0] PcieCapabilityId = 8'h10;
 
   // Commands of the command interface.
   typedef enum logic [15:0] {
@@ -136,15 +120,6 @@ package registers_pkg;
   localparam int unsigned Bar0CmdDoorbell = 32;
   localparam int unsigned Bar0CmdStatus = 40;
   localparam int unsigned Bar0CmdSyndrome = 44;
-  localparam int unsigned Bar0RpRate = 1024;
-  localparam int unsigned Bar0RpTarget = 1152;
-  localparam int unsigned Bar0RpCurrent = 1216;
-  localparam int unsigned Bar0RpTimer = 1280;
-  localparam int unsigned Bar0RpQpn = 1344;
-  localparam int unsigned Bar0RpAlpha = 1408;
-  localparam logic [31:0] Bar0RpAlphaReset = 32'h00800000;
-  localparam int unsigned Bar0RpBeta = 1472;
-  localparam logic [31:0] Bar0RpBetaReset = 32'h00800000;
   localparam int unsigned Bar0CmdIn = 4096;
   localparam int unsigned Bar0CmdInBytes = 512;
   localparam int unsigned Bar0CmdOut = 4608;
@@ -153,17 +128,10 @@ package registers_pkg;
   localparam int unsigned Bar0HcaCapBytes = 64;
   localparam int unsigned Bar0HcaNicVportContext = 8448;
   localparam int unsigned Bar0HcaNicVportContextBytes = 256;
-  localparam int unsigned Bar0MsixTable = 16384;
-  localparam int unsigned Bar0MsixTableBytes = 4096;
-  localparam int unsigned Bar0MsixPba = 20480;
-  localparam int unsigned Bar0MsixPbaBytes = 32;
 
   // One UAR page of BAR2. Accesses of another size or place are counted and ignored.
   localparam int unsigned UarPageSize = 4096;
   localparam int unsigned UarPageDbRec = 0;
-  localparam int unsigned UarPageCqDoorbell = 32;
-  localparam int unsigned UarPageEqDoorbellArm = 64;
-  localparam int unsigned UarPageEqDoorbell = 72;
   localparam int unsigned UarPageBfBuffer = 2048;
   localparam int unsigned UarPageBfBufferBytes = 256;
 
@@ -171,44 +139,7 @@ package registers_pkg;
   localparam int unsigned Bar4Size = 16384;
   localparam int unsigned Bar4FwStatus = 0;
   localparam logic [31:0] Bar4FwStatusReset = 32'h00000001;
-  localparam int unsigned Bar4FwControl = 4;
   localparam int unsigned Bar4LinkStatus = 8;
-  localparam int unsigned Bar4LinkControl = 12;
-  localparam int unsigned Bar4SramAddress = 16;
-  localparam int unsigned Bar4FwWindow = 4096;
-  localparam int unsigned Bar4FwWindowBytes = 4096;
-  localparam int unsigned Bar4SramWindow = 8192;
-  localparam int unsigned Bar4SramWindowBytes = 64;
-
-  // SR-IOV extended capability of the configuration space; offsets from its start. Little-endian
-  // like all of the configuration space.
-  localparam int unsigned SriovCapabilitySize = 64;
-  localparam int unsigned SriovCapabilityHeader = 0;
-  localparam logic [31:0] SriovCapabilityHeaderReset = 32'h00010010;
-  localparam int unsigned SriovCapabilityCapabilities = 4;
-  localparam int unsigned SriovCapabilityControl = 8;
-  localparam int unsigned SriovCapabilityStatus = 10;
-  localparam int unsigned SriovCapabilityInitialVfs = 12;
-  localparam int unsigned SriovCapabilityTotalVfs = 14;
-  localparam int unsigned SriovCapabilityNumVfs = 16;
-  localparam int unsigned SriovCapabilityDependency = 18;
-  localparam int unsigned SriovCapabilityFirstVfOffset = 20;
-  localparam logic [15:0] SriovCapabilityFirstVfOffsetReset = 16'h0001;
-  localparam int unsigned SriovCapabilityVfStride = 22;
-  localparam logic [15:0] SriovCapabilityVfStrideReset = 16'h0001;
-  localparam int unsigned SriovCapabilityVfDeviceId = 26;
-  localparam logic [15:0] SriovCapabilityVfDeviceIdReset = 16'h101e;
-  localparam int unsigned SriovCapabilitySupportedPageSizes = 28;
-  localparam logic [31:0] SriovCapabilitySupportedPageSizesReset = 32'h00000553;
-  localparam int unsigned SriovCapabilitySystemPageSize = 32;
-  localparam logic [31:0] SriovCapabilitySystemPageSizeReset = 32'h00000001;
-  localparam int unsigned SriovCapabilityVfBar0 = 36;
-  localparam int unsigned SriovCapabilityVfBar1 = 40;
-  localparam int unsigned SriovCapabilityVfBar2 = 44;
-  localparam int unsigned SriovCapabilityVfBar3 = 48;
-  localparam int unsigned SriovCapabilityVfBar4 = 52;
-  localparam int unsigned SriovCapabilityVfBar5 = 56;
-  localparam int unsigned SriovCapabilityMigrationState = 60;
 
 endpackage
 /* verilator lint_on UNUSEDPARAM */

@@ -37,7 +37,7 @@ package stages_pkg;
   localparam int unsigned WqeFetchDone = 9;
   localparam int unsigned WqeFetchGrantWqebbs = 4;
 
-  // context RAM partitioned by function, ports, latency, optional misses
+  // context RAM: lines by kind and index, read ports with fixed priority, write-first
   localparam int unsigned QpcRamLatency = 5;
   localparam int unsigned QpcRamInitiationInterval = 1;
   localparam int unsigned QpcRamDepth = 16;
@@ -48,7 +48,7 @@ package stages_pkg;
   localparam int unsigned QpcRamReadPorts = 2;
   localparam int unsigned QpcRamWritePorts = 1;
 
-  // control, remote address, atomic, data and inline segments; opcode, size, PD and key checks
+  // control, remote address, data and inline segments; opcode, size, PD and key checks
   localparam int unsigned WqeParserLatency = 10;
   localparam int unsigned WqeParserInitiationInterval = 1;
   localparam int unsigned WqeParserDepth = 48;
@@ -62,8 +62,8 @@ package stages_pkg;
   localparam int unsigned WqeParserKeyReadDepth = 64;
   localparam int unsigned WqeParserKeySlots = 64;
 
-  // which QP sends its next packet: rate bucket, pause, window, fence, weight; one MTU packet a
-  // grant
+  // which QP sends its next packet: acknowledges first, then deficit round robin; one MTU packet
+  // a grant
   localparam int unsigned TxSchedLatency = 5;
   localparam int unsigned TxSchedInitiationInterval = 1;
   localparam int unsigned TxSchedDepth = 16;
@@ -71,7 +71,7 @@ package stages_pkg;
   localparam int unsigned TxSchedMaxBeats = 1;
   localparam int unsigned TxSchedWorkSlots = 64;
 
-  // cuts by MTU; gather list to read requests to packet buffer, store and forward
+  // gather list of a packet to read requests to packet buffer, store and forward
   localparam int unsigned PayloadDmaLatency = 200;
   localparam int unsigned PayloadDmaInitiationInterval = 1;
   localparam int unsigned PayloadDmaDepth = 1024;
@@ -89,15 +89,14 @@ package stages_pkg;
   localparam int unsigned PacketBuilderOutstanding = 0;
   localparam int unsigned PacketBuilderMaxBeats = 66;
 
-  // FCS, serialisation, last-moment pause per priority
+  // FCS, serialisation
   localparam int unsigned TxMacLatency = 20;
   localparam int unsigned TxMacInitiationInterval = 1;
   localparam int unsigned TxMacDepth = 132;
   localparam int unsigned TxMacOutstanding = 0;
   localparam int unsigned TxMacMaxBeats = 66;
-  localparam int unsigned TxMacPriorityPackets = 2;
 
-  // FCS check, PFC frames, buffers
+  // FCS check, receive buffer
   localparam int unsigned RxMacLatency = 20;
   localparam int unsigned RxMacInitiationInterval = 1;
   localparam int unsigned RxMacDepth = 132;
@@ -114,14 +113,14 @@ package stages_pkg;
   localparam int unsigned RxParserLookup = 5;
   localparam int unsigned RxParserIcrc = 4;
 
-  // PSN, rkey and length checks, DMA writes, ACK/NAK/RNR, read responses, atomics, receive queue
+  // PSN, key and length checks, DMA writes, ACKs, receive queue
   localparam int unsigned ResponderLatency = 15;
   localparam int unsigned ResponderInitiationInterval = 1;
   localparam int unsigned ResponderDepth = 16;
   localparam int unsigned ResponderOutstanding = 16;
   localparam int unsigned ResponderMaxBeats = 1;
 
-  // ACK/NAK handling, retransmission, timers, read responses, completion of WQEs
+  // ACK handling, completion of WQEs
   localparam int unsigned RequesterLatency = 0;
   localparam int unsigned RequesterInitiationInterval = 1;
   localparam int unsigned RequesterDepth = 16;
@@ -129,7 +128,7 @@ package stages_pkg;
   localparam int unsigned RequesterMaxBeats = 1;
   localparam int unsigned RequesterAck = 10;
 
-  // CQE writes, CQ arm, EQE, MSI-X
+  // CQE writes, CQ overrun
   localparam int unsigned CompletionLatency = 10;
   localparam int unsigned CompletionInitiationInterval = 1;
   localparam int unsigned CompletionDepth = 16;
@@ -145,20 +144,13 @@ package stages_pkg;
   localparam int unsigned DmaEngineRequestHop = 4;
   localparam int unsigned DmaEngineResponseHop = 2;
 
-  // configuration space, SR-IOV, BAR values; TLM-2.0 sockets; registers and commands
+  // registers, command interface, BAR values
   localparam int unsigned PcieEndpointLatency = 0;
   localparam int unsigned PcieEndpointInitiationInterval = 1;
   localparam int unsigned PcieEndpointDepth = 8;
   localparam int unsigned PcieEndpointOutstanding = 1;
   localparam int unsigned PcieEndpointMaxBeats = 1;
   localparam int unsigned PcieEndpointRegisterRead = 10;
-
-  // RP and NP state machines, RP registers, token bucket
-  localparam int unsigned DcqcnLatency = 0;
-  localparam int unsigned DcqcnInitiationInterval = 1;
-  localparam int unsigned DcqcnDepth = 4;
-  localparam int unsigned DcqcnOutstanding = 0;
-  localparam int unsigned DcqcnMaxBeats = 1;
 
 endpackage
 /* verilator lint_on UNUSEDPARAM */

@@ -354,9 +354,9 @@ def emit_layout(layout, world):
 
 def emit_opcodes(file, world):
     headers = opcode_headers(file)
-    out = """\
-// What a BTH opcode promises about the rest of the packet. Extension headers follow the BTH in the
-// order of the members here.
+    out = comment("What a BTH opcode promises about the rest of the packet. On the wire the "
+                  f"extension headers follow the BTH in the order {', '.join(headers)}.")
+    out += """\
 struct opcode_info {
   bth_opcode code;
   const char* name;

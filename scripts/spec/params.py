@@ -318,7 +318,7 @@ std::string assign(const param_desc& d, std::int64_t& to, const param_value& val
   return {};
 }
 
-std::string assign(const param_desc& d, double& to, const param_value& value) {
+[[maybe_unused]] std::string assign(const param_desc& d, double& to, const param_value& value) {
   double v = 0;
   if (const auto* real = std::get_if<double>(&value)) {
     v = *real;

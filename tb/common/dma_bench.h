@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "common/link_script.h"
 #include "common/random.h"
-#include "common/stage_bench.h"
 #include "dma_engine.h"
+#include "tb/common/link_script.h"
+#include "tb/common/stage_bench.h"
 
 namespace carillon::bench {
 

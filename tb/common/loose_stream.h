@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "common/context.h"
-#include "common/stream_bench.h"
+#include "stream_bench.h"
 
 namespace carillon::bench {
 

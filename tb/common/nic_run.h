@@ -11,8 +11,8 @@
 namespace carillon {
 
 /// The summary of a scenario with some keys set otherwise.
-inline json run_with(const std::string& name, std::vector<std::string> set = {}, std::vector<std::string> impl = {},
-                     std::uint64_t shuffle = 0) {
+inline json run_with(const std::string& name, std::vector<std::string> set = {},
+                     std::vector<std::string> impl = {}, std::uint64_t shuffle = 0) {
   scenario_overrides overrides;
   overrides.set = std::move(set);
   overrides.impl = std::move(impl);

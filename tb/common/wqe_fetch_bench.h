@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/stage_bench.h"
+#include "stage_bench.h"
 #include "gen/contexts.h"
 #include "gen/wqe.h"
 #include "wqe_fetch.h"

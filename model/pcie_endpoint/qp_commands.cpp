@@ -2,7 +2,7 @@
 #include "common/error.h"
 #include "common/roce_packet.h"
 #include "gen/wqe.h"
-#include "pcie_endpoint_commands.h"
+#include "pcie_endpoint/commands.h"
 
 namespace carillon {
 

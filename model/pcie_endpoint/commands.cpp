@@ -1,4 +1,4 @@
-#include "pcie_endpoint_commands.h"
+#include "pcie_endpoint/commands.h"
 
 #include <algorithm>
 
