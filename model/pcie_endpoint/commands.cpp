@@ -11,7 +11,8 @@ namespace carillon {
 
 namespace {
 
-constexpr std::uint32_t FirstQpn = 1;
+/// 0 and 1 are the special queue pairs of management.
+constexpr std::uint32_t FirstQpn = 2;
 constexpr std::uint32_t FirstCqn = 1;
 constexpr std::uint32_t FirstMkeyIndex = 1;
 constexpr std::uint32_t FirstPd = 1;

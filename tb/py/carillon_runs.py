@@ -1,0 +1,37 @@
+"""Runs the carillon program for the tests of this folder."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = os.environ.get("CARILLON_BINARY", str(ROOT / "build/release/carillon"))
+SCENARIOS = sorted((ROOT / "scenarios").glob("*.toml"))
+
+
+def run(scenario, out, *options):
+    """One quiet run into the folder `out`; the finished process."""
+    command = [BINARY, "run", str(scenario), "--out", str(out), "--quiet", *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, cwd=ROOT)
+
+
+def summary(out):
+    """What must be the same in every run: everything but the implementation and the effort."""
+    whole = json.loads((pathlib.Path(out) / "summary.json").read_text())
+    return _without_effort(whole)
+
+
+def _without_effort(value):
+    if isinstance(value, dict):
+        return {key: _without_effort(each) for key, each in value.items()
+                if key not in ("stats", "impl")}
+    if isinstance(value, list):
+        return [_without_effort(each) for each in value]
+    return value
+
+
+def stage_traces(out):
+    """Name below `out` -> bytes of every stage trace."""
+    out = pathlib.Path(out)
+    return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("stages.trace"))}
