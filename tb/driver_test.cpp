@@ -332,7 +332,7 @@ TEST_F(drivers, see_the_device_state_by_query) {
   });
   EXPECT_EQ(seen.state, qpc_state::Rts);
   EXPECT_EQ(seen.cqn_snd, connection->side(0).send_cq->cqn());
-  EXPECT_EQ(first->line<qpc_common>(context_kind::qpc_common, 1).state, qp_state::Err);
+  EXPECT_EQ(first->line<qpc_common>(context_kind::qpc_common, 2).state, qp_state::Err);
 }
 
 TEST_F(drivers, say_which_command_was_refused_and_why) {
@@ -598,7 +598,7 @@ TEST_F(drivers, post_receives_by_the_record_alone) {
         << "16 entries are all there are";
   });
   EXPECT_EQ(rings(), 0U) << "no MMIO";
-  const auto common = first->line<qpc_common>(context_kind::qpc_common, 1);
+  const auto common = first->line<qpc_common>(context_kind::qpc_common, 2);
   EXPECT_EQ(common.log_rq_stride, 2U) << "three segments need 64 bytes";
   const auto wqe = first->memory(common.rq_base_addr, 32);
   EXPECT_EQ(bytes::load_be<4>(wqe.data()), 256U);
@@ -624,7 +624,6 @@ TEST_F(drivers, hold_the_lock_of_a_shared_uar_page_across_the_doorbell) {
     co_await post_many(first->host.core(1), *connection->side(0).qps[1]);
   };
   run([&](cpu& core, session_side& side) -> task<> {
-    side.uar->used_by(first->host.core(1));
     first->host.core(1).run(other());
     co_await post_many(core, *side.qps[0]);
   });

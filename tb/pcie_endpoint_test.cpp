@@ -266,7 +266,7 @@ TEST_F(commands, a_cq_becomes_one_line_and_completion_hears_of_it) {
 }
 
 TEST_F(commands, a_qp_is_created_in_reset_with_the_receive_queue_before_the_send_queue) {
-  EXPECT_EQ(make_qp(), 1U);
+  EXPECT_EQ(make_qp(), 2U);  // 0 and 1 are the special queue pairs
   ASSERT_EQ(core.effects().lines.size(), 4U);
   EXPECT_EQ(core.effects().lines.back().kind, context_kind::qpc_common)
       << "the line that makes it valid comes last";
@@ -287,7 +287,7 @@ TEST_F(commands, a_qp_is_created_in_reset_with_the_receive_queue_before_the_send
   expected.user_index = 77;
   EXPECT_EQ(line<qpc_common>(context_kind::qpc_common), expected);
   ASSERT_TRUE(core.effects().qp.has_value());
-  EXPECT_EQ(core.effects().qp->qpn, 1U);
+  EXPECT_EQ(core.effects().qp->qpn, 2U);
   EXPECT_EQ(core.effects().qp->state, 0U);
   EXPECT_EQ(core.effects().qp->log_sq_size, 4U);
 }
@@ -429,7 +429,7 @@ TEST_F(commands, a_qp_with_impossible_attributes_is_refused) {
           command_syndrome::InputLength);
   refused(with([](qpc& q) { q.log_sq_size = 7; }, 3, 0x2000), command_status::BadParameter,
           command_syndrome::QueueLayout);
-  EXPECT_EQ(make(with([](qpc& q) { q.log_sq_size = 7; }, 3)), 2U);
+  EXPECT_EQ(make(with([](qpc& q) { q.log_sq_size = 7; }, 3)), 3U);
 }
 
 TEST_F(commands, objects_in_use_cannot_be_destroyed) {
@@ -698,12 +698,12 @@ TEST_P(endpoint, owners_hear_of_a_qp_when_the_ram_has_its_lines) {
   next(cq_command_in(1));
   const cycle_t rung = bench.command(t, packed(qp_request(1, 1, 1), 1, 0x4000));
   t = rung + 300;
-  next(modify(command_opcode::Rst2InitQp, 1, [] {
+  next(modify(command_opcode::Rst2InitQp, 2, [] {
     qpc wanted;
     wanted.rwe = 1;
     return wanted;
   }()));
-  next(simple(command_opcode::QueryQp, 1));
+  next(simple(command_opcode::QueryQp, 2));
   bench.run(t);
   EXPECT_TRUE(bench.status().done);
   EXPECT_EQ(bench.status().status, 0U);
@@ -716,8 +716,8 @@ TEST_P(endpoint, owners_hear_of_a_qp_when_the_ram_has_its_lines) {
   // Four lines through a stream of depth 2: the last is pushed at the earliest at rung + 1 + 100 +
   // 3, taken a cycle later, and in the RAM four cycles after that.
   EXPECT_GE(bench.fetch_sink.items[0].visible, rung + 1 + 100 + 3 + 1 + 4);
-  EXPECT_EQ(bench.ram.get<qpc_common>(context_kind::qpc_common, 1).state, qp_state::Init);
-  EXPECT_EQ(bench.ram.get<qpc_common>(context_kind::qpc_common, 1).wqe_base_addr, 0x4100U);
+  EXPECT_EQ(bench.ram.get<qpc_common>(context_kind::qpc_common, 2).state, qp_state::Init);
+  EXPECT_EQ(bench.ram.get<qpc_common>(context_kind::qpc_common, 2).wqe_base_addr, 0x4100U);
   bench.context.check_drained();
 }
 

@@ -48,13 +48,10 @@ struct uar_handle {
   std::uint32_t number = 0;
   std::uint64_t address = 0;
   cpu_lock lock;
-  const cpu* user = nullptr;
-  bool shared = false;  ///< by several cores: only then does the lock cost events
+  unsigned queue_pairs = 0;  ///< that ring it
 
-  void used_by(const cpu& core) {
-    shared = shared || (user != nullptr && user != &core);
-    user = &core;
-  }
+  /// Only then is there anybody to lock out: a queue pair is posted to by one core at a time.
+  [[nodiscard]] bool shared() const { return queue_pairs > 1; }
 };
 
 struct memory_access_rights {

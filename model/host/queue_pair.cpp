@@ -55,7 +55,7 @@ task<std::unique_ptr<queue_pair>> queue_pair::create(device& owner, cpu& core, s
     throw config_error(fmt::format("a QP with queues of 2^{} and 2^{} entries; allowed: up to 2^{}",
                                    options.log_sq_size, options.log_rq_size, most));
   }
-  uar.used_by(core);
+  ++uar.queue_pairs;
   std::unique_ptr<queue_pair> qp(new queue_pair(owner, pd, uar, send_cq, receive_cq, options));
   machine& host = owner.host();
   // One buffer, the receive queue first. The send queue begins on a WQEBB.
@@ -270,7 +270,7 @@ task<> queue_pair::ring_doorbell(cpu& core, trace_ref history, std::size_t reque
   bytes::store_be<4>(counter.data(), send_producer_ & WqeIndexMask);
   memory.write(record_ + DoorbellSendWord, counter.data(), counter.size());
 
-  if (uar_.shared) {
+  if (uar_.shared()) {
     const ps_t asked = core.time();
     co_await core.acquire(uar_.lock);
     history = trace_.wait(history, core.site(), lock_reason_, asked, core.time());
@@ -284,7 +284,7 @@ task<> queue_pair::ring_doorbell(cpu& core, trace_ref history, std::size_t reque
                         std::span(wqe_.bytes).first<doorbell_word::Size>(), history);
   }
   core.fence();
-  if (uar_.shared) {
+  if (uar_.shared()) {
     co_await core.sync();
     core.release(uar_.lock);
   }
