@@ -109,7 +109,7 @@ packet_description describe(const packet_item& packet, const qpc_address& path,
 }
 
 packet_builder::packet_builder(const sc_core::sc_module_name& name, nic_shared& nic,
-                               ports connected)
+                               const ports& connected)
     : stage(name, nic.context, "packet_builder"),
       nic_(nic),
       ports_(connected),

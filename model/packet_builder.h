@@ -29,7 +29,7 @@ class packet_builder final : public stage {
     stream<frame_item>& frames;
   };
 
-  packet_builder(const sc_core::sc_module_name& name, nic_shared& nic, ports connected);
+  packet_builder(const sc_core::sc_module_name& name, nic_shared& nic, const ports& connected);
 
  private:
   struct pending {

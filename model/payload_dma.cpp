@@ -30,7 +30,8 @@ void cut_gather_list(const std::uint8_t* segments, unsigned count, std::uint32_t
   }
 }
 
-payload_dma::payload_dma(const sc_core::sc_module_name& name, nic_shared& nic, ports connected)
+payload_dma::payload_dma(const sc_core::sc_module_name& name, nic_shared& nic,
+                         const ports& connected)
     : stage(name, nic.context, "payload_dma"),
       nic_(nic),
       ports_(connected),

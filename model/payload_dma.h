@@ -40,7 +40,7 @@ class payload_dma final : public stage {
     stream<payload_left>& left;
   };
 
-  payload_dma(const sc_core::sc_module_name& name, nic_shared& nic, ports connected);
+  payload_dma(const sc_core::sc_module_name& name, nic_shared& nic, const ports& connected);
 
  private:
   struct pending {

@@ -185,7 +185,7 @@ void pcie_endpoint::answer(const mmio_read& access, cycle_t t) {
   out.lower_address = static_cast<std::uint8_t>(access.offset & 0x7f);
   const bool shape = (access.length == 4 || access.length == 8) && access.offset % DwordBytes == 0;
   if (!shape || !read_register(access.function, access.bar, access.offset,
-                               std::span(out.data).first(shape ? access.length : 0), t)) {
+                               std::span(out.data).first(access.length), t)) {
     out.status = static_cast<std::uint8_t>(completion_status::UnsupportedRequest);
     nic_.counters.add(access.bar == 4 && access.function != 0 ? counter::Bar4Denied
                                                               : counter::RegisterDenied);

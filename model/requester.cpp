@@ -167,7 +167,7 @@ void requester::refuse(const rx_packet& response) {
 }
 
 trace_ref requester::join(trace_ref sent, trace_ref acknowledge, cycle_t t) {
-  trace_ref joined = sent;
+  trace_ref joined;
   if (sent.message == acknowledge.message) {
     joined = context_.trace.later(sent, acknowledge);
   } else {

@@ -11,7 +11,7 @@ namespace spec = stage_spec::tx_mac;
 
 }  // namespace
 
-tx_mac::tx_mac(const sc_core::sc_module_name& name, nic_shared& nic, ports connected)
+tx_mac::tx_mac(const sc_core::sc_module_name& name, nic_shared& nic, const ports& connected)
     : stage(name, nic.context, "tx_mac"), nic_(nic), ports_(connected) {
   const parameters& params = nic.context.params;
   const std::int64_t core_gbps = std::int64_t{BeatBytes} * 8 * 1000 / params.core.clock_period_ps;

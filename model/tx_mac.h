@@ -19,7 +19,7 @@ class tx_mac final : public stage {
     frame_sink& wire;
   };
 
-  tx_mac(const sc_core::sc_module_name& name, nic_shared& nic, ports connected);
+  tx_mac(const sc_core::sc_module_name& name, nic_shared& nic, const ports& connected);
 
  private:
   void evaluate(cycle_t t) override;

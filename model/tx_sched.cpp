@@ -40,7 +40,7 @@ ctrl_flags ctrl_flags_of(std::uint8_t fm_ce_se) {
 
 }  // namespace
 
-tx_sched::tx_sched(const sc_core::sc_module_name& name, nic_shared& nic, ports connected)
+tx_sched::tx_sched(const sc_core::sc_module_name& name, nic_shared& nic, const ports& connected)
     : stage(name, nic.context, "tx_sched"),
       nic_(nic),
       ports_(connected),

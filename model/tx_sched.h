@@ -31,7 +31,7 @@ class tx_sched final : public stage {
     stream<qp_error>& errors;      ///< to qpc_ram
   };
 
-  tx_sched(const sc_core::sc_module_name& name, nic_shared& nic, ports connected);
+  tx_sched(const sc_core::sc_module_name& name, nic_shared& nic, const ports& connected);
 
  private:
   struct active_work {

@@ -21,7 +21,7 @@ constexpr unsigned CheckCycles = spec::Latency - ram::Latency;
 
 }  // namespace
 
-uar::uar(const sc_core::sc_module_name& name, nic_shared& nic, ports connected)
+uar::uar(const sc_core::sc_module_name& name, nic_shared& nic, const ports& connected)
     : stage(name, nic.context, "uar"),
       nic_(nic),
       ports_(connected),

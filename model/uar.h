@@ -26,7 +26,7 @@ class uar final : public stage {
     stream<doorbell>& doorbells;
   };
 
-  uar(const sc_core::sc_module_name& name, nic_shared& nic, ports connected);
+  uar(const sc_core::sc_module_name& name, nic_shared& nic, const ports& connected);
 
  private:
   void evaluate(cycle_t t) override;

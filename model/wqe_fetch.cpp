@@ -34,7 +34,7 @@ bool ready_to_send(qp_state state) {
 
 }  // namespace
 
-wqe_fetch::wqe_fetch(const sc_core::sc_module_name& name, nic_shared& nic, ports connected)
+wqe_fetch::wqe_fetch(const sc_core::sc_module_name& name, nic_shared& nic, const ports& connected)
     : stage(name, nic.context, "wqe_fetch"),
       nic_(nic),
       ports_(connected),

@@ -32,7 +32,7 @@ class wqe_fetch final : public stage {
     stream<wqe_item>& wqes;
   };
 
-  wqe_fetch(const sc_core::sc_module_name& name, nic_shared& nic, ports connected);
+  wqe_fetch(const sc_core::sc_module_name& name, nic_shared& nic, const ports& connected);
 
  private:
   static constexpr std::uint32_t Nobody = 0xffffffff;

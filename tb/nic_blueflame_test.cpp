@@ -1,10 +1,10 @@
-// BlueFlame through the whole NIC: two cores post on one UAR page, write-combining buffers drain in any order.
+// BlueFlame through the whole NIC: two cores post on one UAR page, write-combining buffers drain in
+// any order.
 #include <algorithm>
 #include <array>
+#include <gtest/gtest.h>
 #include <memory>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 #include "cli/scenario_loader.h"
 #include "cli/system.h"
@@ -14,8 +14,8 @@
 namespace carillon {
 namespace {
 
-/// Two queue pairs of host0 on one UAR page, each posted to by a core of its own, under the driver's lock; every message has its
-/// own bytes.
+/// Two queue pairs of host0 on one UAR page, each posted to by a core of its own, under the
+/// driver's lock; every message has its own bytes.
 class shared_page {
  public:
   static constexpr std::uint32_t Bytes = 200;  // a WQE of 4 blocks
@@ -40,8 +40,12 @@ class shared_page {
   }
 
   [[nodiscard]] std::uint64_t wrong_bytes() const { return wrong_; }
+
   [[nodiscard]] unsigned completed() const { return completed_; }
-  [[nodiscard]] std::uint64_t count(counter which) { return system_->at(0).adapter.counters().value(which); }
+
+  [[nodiscard]] std::uint64_t count(counter which) {
+    return system_->at(0).adapter.counters().value(which);
+  }
 
  private:
   struct link {
@@ -64,10 +68,12 @@ class shared_page {
       link& each = links_[side][i];
       each.cq = co_await completion_queue::create(home.driver, core, *page, 6);
       const std::uint64_t bytes = std::uint64_t{Bytes} * Messages;
-      each.memory = co_await home.driver.register_memory(core, pd, home.host.allocate(bytes, 4096), bytes);
+      each.memory =
+          co_await home.driver.register_memory(core, pd, home.host.allocate(bytes, 4096), bytes);
       queue_pair_options options;
       options.log_sq_size = 6;
-      each.qp = co_await queue_pair::create(home.driver, core, pd, *page, *each.cq, *each.cq, options);
+      each.qp =
+          co_await queue_pair::create(home.driver, core, pd, *page, *each.cq, *each.cq, options);
       co_await each.qp->to_init(core);
     }
     co_await core.meet(met_);
@@ -135,8 +141,9 @@ TEST_P(nic_blueflame, under_the_drivers_lock_no_wqe_is_torn) {
   EXPECT_EQ(traffic.wrong_bytes(), 0U);
   // Every WQE went through the buffer whole.
   EXPECT_EQ(traffic.count(counter::BfOk), 2 * shared_page::Messages);
-  for (const counter why : {counter::BfDiscardedOverlap, counter::BfDiscardedGap, counter::BfDiscardedLength,
-                            counter::BfDiscardedRestart, counter::BfDiscardedTimeout}) {
+  for (const counter why :
+       {counter::BfDiscardedOverlap, counter::BfDiscardedGap, counter::BfDiscardedLength,
+        counter::BfDiscardedRestart, counter::BfDiscardedTimeout}) {
     EXPECT_EQ(traffic.count(why), 0U);
   }
 }

@@ -168,7 +168,8 @@ TEST_F(root_complex_test, a_page_comes_in_completions_of_the_maximum_payload) {
     // One behind the other: 532 bytes each.
     EXPECT_EQ(device->seen[i].first, 206'000 + 532 * SlowByte * i);
   }
-  // Each completion forks from the request's history; behind those of its own message it is on its way.
+  // Each completion forks from the request's history; behind those of its own message it is on its
+  // way.
   EXPECT_EQ(story(device->seen[1].trace)[5],
             "root_complex flight " + std::to_string(186'000 + 532 * SlowByte));
 }

@@ -73,7 +73,7 @@ int run_lockstep_command(const lockstep_arguments& arguments) {
     }
   }
   if (arguments.json) {
-    print(json({{"schema", "carillon-lockstep-1"}, {"stages", std::move(results)}}).dump(2) + "\n");
+    print(json({{"schema", "carillon-lockstep-1"}, {"stages", results}}).dump(2) + "\n");
   }
   return static_cast<int>(exit_code::ok);
 }

@@ -308,12 +308,12 @@ byte_enables enables_for(std::uint64_t address, std::uint32_t bytes) {
   const unsigned end = lead + bytes;
   const unsigned trail = (4 - end % 4) % 4;  // bytes of the last dword that are left out
   const auto from = static_cast<std::uint8_t>((0xf << lead) & 0xf);
-  const auto upto = static_cast<std::uint8_t>(0xf >> trail);
+  const auto up_to = static_cast<std::uint8_t>(0xf >> trail);
   const auto length = static_cast<std::uint16_t>((end + 3) / 4);
   if (length == 1) {
-    return {1, static_cast<std::uint8_t>(from & upto), 0};
+    return {1, static_cast<std::uint8_t>(from & up_to), 0};
   }
-  return {length, from, upto};
+  return {length, from, up_to};
 }
 
 byte_range touched(const tlp_header& request) {

@@ -138,7 +138,7 @@ void root_complex::take_read(tlp* packet, const tlp_header& header, ps_t arrived
   const ps_t ready = arrived + host.root_complex_ps;
   packet->trace = context_.trace.service(packet->trace, in, arrived, ready);
 
-  ps_t sampled = ready;
+  ps_t sampled{};
   if (access.status == completion_status::Success) {
     ps_t begin = memory_slot(packet, ready, access.range.bytes);
     // Earlier writes must be there when the data is sampled.

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "stage_bench.h"
 #include "gen/contexts.h"
 #include "gen/wqe.h"
+#include "stage_bench.h"
 #include "wqe_fetch.h"
 
 namespace carillon::bench {

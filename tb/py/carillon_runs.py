@@ -13,7 +13,8 @@ SCENARIOS = sorted((ROOT / "scenarios").glob("*.toml"))
 def run(scenario, out, *options):
     """One quiet run into the folder `out`; the finished process."""
     command = [BINARY, "run", str(scenario), "--out", str(out), "--quiet", *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, cwd=ROOT)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300,
+                          cwd=ROOT)
 
 
 def summary(out):
@@ -34,4 +35,5 @@ def _without_effort(value):
 def stage_traces(out):
     """Name below `out` -> bytes of every stage trace."""
     out = pathlib.Path(out)
-    return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("stages.trace"))}
+    return {str(path.relative_to(out)): path.read_bytes()
+            for path in sorted(out.rglob("stages.trace"))}

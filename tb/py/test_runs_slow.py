@@ -22,7 +22,8 @@ class each_scenario(unittest.TestCase):
 
     def run_ok(self, scenario, name, *options):
         done = carillon_runs.run(scenario, self.out / name, *options)
-        self.assertEqual(done.returncode, 0, f"{scenario.name} {options}:\n{done.stdout}{done.stderr}")
+        self.assertEqual(done.returncode, 0,
+                         f"{scenario.name} {options}:\n{done.stdout}{done.stderr}")
         return self.out / name
 
     def each(self):
@@ -36,10 +37,12 @@ class each_scenario(unittest.TestCase):
             base = scenario.stem
             model = self.run_ok(scenario, base + "-model", "--trace", "stages")
             expected = carillon_runs.stage_traces(model)
-            self.assertTrue(expected and all(len(text.splitlines()) > 100 for text in expected.values()))
+            self.assertTrue(expected)
+            self.assertTrue(all(len(text.splitlines()) > 100 for text in expected.values()))
             for name, options in (("rtl", ("--impl", "wqe_parser=rtl")),
                                   ("lockstep", ("--impl", "wqe_parser=lockstep")),
-                                  ("always", ("--impl", "wqe_parser=rtl", "--rtl-clock", "always"))):
+                                  ("always", ("--impl", "wqe_parser=rtl",
+                                              "--rtl-clock", "always"))):
                 other = self.run_ok(scenario, f"{base}-{name}", "--trace", "stages", *options)
                 self.assertTrue(carillon_runs.stage_traces(other) == expected,
                                 f"{scenario.name}: {name} differs from the model")
@@ -51,7 +54,8 @@ class each_scenario(unittest.TestCase):
             plain = carillon_runs.summary(self.run_ok(scenario, base + "-plain"))
             for name, options in (("again", ()), ("sqlite", ("--trace", "sqlite")),
                                   ("all", ("--trace", "sqlite,perfetto,stages", "--pcap")),
-                                  ("shuffle1", ("--shuffle", "1")), ("shuffle2", ("--shuffle", "2"))):
+                                  ("shuffle1", ("--shuffle", "1")),
+                                  ("shuffle2", ("--shuffle", "2"))):
                 other = self.run_ok(scenario, f"{base}-{name}", *options)
                 self.assertEqual(carillon_runs.summary(other), plain, f"{scenario.name}: {name}")
 
@@ -68,13 +72,15 @@ class each_scenario(unittest.TestCase):
     def test_wireshark_and_scapy_agree_with_every_frame_of_first_write(self):
         scenario = carillon_runs.ROOT / "scenarios/first_write.toml"
         captures = sorted(self.run_ok(scenario, "capture", "--pcap").rglob("wire.pcapng"))
-        # 4 messages of one packet and their acknowledges; 4 of 256 packets, acknowledged at least once each.
+        # 4 messages of one packet and their acknowledges; 4 of 256 packets, each acknowledged at
+        # least once.
         self.assertEqual([path.parent.name for path in captures], ["size_1048576", "size_4096"])
         for capture, frames in zip(captures, (4 * 256 + 4, 4 + 4)):
-            for oracle, options in (("check_pcap_tshark.py", ["--consecutive", "--min-frames", str(frames)]),
-                                    ("check_pcap_scapy.py", [])):
-                done = subprocess.run(["/usr/bin/python3", str(ORACLES / oracle), str(capture), *options],
-                                      capture_output=True, text=True, check=False, timeout=300)
+            tshark = ["check_pcap_tshark.py", "--consecutive", "--min-frames", str(frames)]
+            for oracle, *options in (tshark, ["check_pcap_scapy.py"]):
+                command = ["/usr/bin/python3", str(ORACLES / oracle), str(capture), *options]
+                done = subprocess.run(command, capture_output=True, text=True, check=False,
+                                      timeout=300)
                 self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr[-2000:])
 
 
