@@ -101,6 +101,8 @@ class wire_taps {
       }
       if (outputs != nullptr) {
         end.wire.tap(outputs->tap(end.adapter.shared().name));
+        end.adapter.pcie().tap(outputs->tap_tlps(end.adapter.shared().name));
+        end.host.bus.port.tap(outputs->tap_tlps(end.name));
       }
     }
   }

@@ -9,6 +9,7 @@
 #include "cli/output_file.h"
 #include "cli/paths.h"
 #include "common/roce_packet.h"
+#include "common/tlp_codec.h"
 #include "gen/counters.h"
 
 namespace carillon {
@@ -32,6 +33,9 @@ CREATE TABLE spans (
 CREATE TABLE packets (
   time_ps INTEGER NOT NULL, interface TEXT NOT NULL, bytes INTEGER NOT NULL, message INTEGER,
   opcode INTEGER, dest_qpn INTEGER, psn INTEGER);
+CREATE TABLE tlps (
+  time_ps INTEGER NOT NULL, port TEXT NOT NULL, kind TEXT NOT NULL, address INTEGER, tag INTEGER,
+  bytes INTEGER NOT NULL, payload INTEGER NOT NULL, message INTEGER, stage TEXT);
 CREATE TABLE cqes (
   message INTEGER NOT NULL REFERENCES messages(id), node TEXT NOT NULL, qpn INTEGER NOT NULL,
   wqe_index INTEGER NOT NULL, time_ps INTEGER NOT NULL);
@@ -121,6 +125,7 @@ sink_sqlite::sink_sqlite(const sim_context& context, const trace_spec& spec,
     insert_message_ = prepare("INSERT INTO messages VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
     insert_span_ = prepare("INSERT INTO spans VALUES (?,?,?,?,?,?,?,?,?,?)");
     insert_packet_ = prepare("INSERT INTO packets VALUES (?,?,?,?,?,?,?)");
+    insert_tlp_ = prepare("INSERT INTO tlps VALUES (?,?,?,?,?,?,?,?,?)");
     insert_cqe_ = prepare("INSERT INTO cqes VALUES (?,?,?,?,?)");
     insert_counter_ = prepare("INSERT INTO counters VALUES (?,?,?,?)");
   } catch (...) {
@@ -181,6 +186,24 @@ void sink_sqlite::on_message(const message_record& message) {
       insert(insert_cqe_, message.id, info.node, info.qpn, info.wqe_index,
              message.time_of(milestone::cqe_written));
     }
+  });
+}
+
+void sink_sqlite::on_tlp(const std::string& port, ps_t departure, const tlp& packet) {
+  if (!window_.covers(departure)) {
+    return;
+  }
+  errors_.guard([&] {
+    const tlp_header header = decode(packet);
+    const bool request =
+        header.kind == tlp_kind::memory_read || header.kind == tlp_kind::memory_write;
+    const bool tagged = header.kind != tlp_kind::memory_write;
+    const auto message = packet.trace.message;
+    insert(insert_tlp_, departure, port, to_string(header.kind),
+           request ? std::optional(touched(header).address) : std::nullopt,
+           tagged ? std::optional(header.tag) : std::nullopt, wire_bytes(packet),
+           packet.payload_bytes, message != 0 ? std::optional(message) : std::nullopt,
+           message != 0 ? std::optional(trace_.name(packet.row)) : std::nullopt);
   });
 }
 

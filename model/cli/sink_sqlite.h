@@ -20,6 +20,7 @@ class sink_sqlite final : public trace_sink {
 
   void on_transfer(const transfer& /*seen*/) override {}
 
+  void on_tlp(const std::string& port, ps_t departure, const tlp& packet) override;
   void on_frame(const std::string& interface, ps_t first_bit, const frame_item& frame) override;
   void close(const std::vector<node_counters>& counters) override;
 
@@ -41,6 +42,7 @@ class sink_sqlite final : public trace_sink {
   sqlite3_stmt* insert_message_ = nullptr;
   sqlite3_stmt* insert_span_ = nullptr;
   sqlite3_stmt* insert_packet_ = nullptr;
+  sqlite3_stmt* insert_tlp_ = nullptr;
   sqlite3_stmt* insert_cqe_ = nullptr;
   sqlite3_stmt* insert_counter_ = nullptr;
 };

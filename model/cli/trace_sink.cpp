@@ -53,6 +53,17 @@ frame_tap& trace_outputs::tap(std::string interface) {
   return *taps_.back();
 }
 
+tlp_tap& trace_outputs::tap_tlps(std::string port) {
+  port_taps_.push_back(std::make_unique<port_tap>(*this, std::move(port)));
+  return *port_taps_.back();
+}
+
+void trace_outputs::port_tap::on_tlp(ps_t departure, const tlp& packet) {
+  for (const auto& sink : owner_.sinks_) {
+    sink->on_tlp(name_, departure, packet);
+  }
+}
+
 void trace_outputs::interface_tap::on_frame(ps_t first_bit, const frame_item& frame) {
   for (const auto& sink : owner_.sinks_) {
     sink->on_frame(name_, first_bit, frame);

@@ -16,6 +16,7 @@
 #include "common/context.h"
 #include "common/counters.h"
 #include "common/error.h"
+#include "common/pcie_port.h"
 #include "common/tracer.h"
 #include "fabric/wire_link.h"
 
@@ -75,6 +76,10 @@ class trace_sink {
   virtual void on_message(const message_record& message) = 0;
   virtual void on_transfer(const transfer& seen) = 0;
   virtual void on_frame(const std::string& interface, ps_t first_bit, const frame_item& frame) = 0;
+
+  /// A TLP leaves `port`. Most sinks have no use for it.
+  virtual void on_tlp(const std::string& /*port*/, ps_t /*departure*/, const tlp& /*packet*/) {}
+
   /// Completes the file; throws output_error if anything of it could not be written.
   virtual void close(const std::vector<node_counters>& counters) = 0;
 };
@@ -90,6 +95,8 @@ class trace_outputs final : public message_observer, public transfer_observer {
 
   /// A tap of one end of a cable, for the sinks that want packets.
   frame_tap& tap(std::string interface);
+  /// A tap of one end of a PCIe link, likewise.
+  tlp_tap& tap_tlps(std::string port);
 
   void on_message(const message_record& message) override;
   void on_transfer(const transfer& seen) override;
@@ -97,6 +104,17 @@ class trace_outputs final : public message_observer, public transfer_observer {
   void close(const std::vector<node_counters>& counters);
 
  private:
+  class port_tap final : public tlp_tap {
+   public:
+    port_tap(trace_outputs& owner, std::string name) : owner_(owner), name_(std::move(name)) {}
+
+    void on_tlp(ps_t departure, const tlp& packet) override;
+
+   private:
+    trace_outputs& owner_;
+    std::string name_;
+  };
+
   class interface_tap final : public frame_tap {
    public:
     interface_tap(trace_outputs& owner, std::string name) : owner_(owner), name_(std::move(name)) {}
@@ -110,6 +128,7 @@ class trace_outputs final : public message_observer, public transfer_observer {
 
   std::vector<std::unique_ptr<trace_sink>> sinks_;
   std::vector<std::unique_ptr<interface_tap>> taps_;
+  std::vector<std::unique_ptr<port_tap>> port_taps_;
 };
 
 }  // namespace carillon

@@ -141,6 +141,9 @@ void pcie_port::send(tlp* packet) {
   }
 
   last_message_ = packet->trace.message;
+  for (tlp_tap* each : taps_) {
+    each->on_tlp(departure, *packet);
+  }
 
   tlm::tlm_generic_payload& carrier = packet->carrier();
   carrier.set_data_length(packet->payload_bytes);

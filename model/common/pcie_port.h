@@ -49,6 +49,14 @@ class pcie_listener {
   }
 };
 
+/// Sees TLPs as they leave, in the order in which they are sent.
+class tlp_tap {
+ public:
+  virtual ~tlp_tap() = default;
+  /// `departure` is the time at which the first symbol leaves, now or later.
+  virtual void on_tlp(ps_t departure, const tlp& packet) = 0;
+};
+
 struct flow_credits {
   std::uint32_t header = 0;  ///< TLPs; 0 is infinite
   std::uint32_t data = 0;    ///< units of 16 bytes; 0 is infinite
@@ -70,6 +78,8 @@ class pcie_port : public sc_core::sc_module, private timed {
   void introduce(pcie_port& other);
 
   void listen(pcie_listener& listener) { listener_ = &listener; }
+
+  void tap(tlp_tap& observer) { taps_.push_back(&observer); }
 
   /// Credits are there for such a TLP now.
   [[nodiscard]] bool can_send(tlp_class flow, std::uint32_t payload_bytes) const;
@@ -124,6 +134,7 @@ class pcie_port : public sc_core::sc_module, private timed {
   const ps_t delay_;
   const std::array<flow_credits, 3> advertised_;
   pcie_listener* listener_ = nullptr;
+  std::vector<tlp_tap*> taps_;
   pcie_port* other_ = nullptr;
   serializer serializer_;
   // Credits on their way home are counted when somebody looks, so that a port which nobody waits
