@@ -80,6 +80,11 @@ TEST(cli, mistakes_exit_2_with_one_message) {
   expect_user_error({"run", "scenarios"}, "is a folder");
   expect_user_error({"run", "scenarios/ping_pong.toml", "--sede=3"}, "`--seed`");
   expect_user_error({"run", "scenarios/ping_pong.toml", "--seed", "x"}, "--seed");
+  expect_user_error({"run", "scenarios/ping_pong.toml", "--seed", "-1"}, "--seed");
+  expect_user_error({"run", "scenarios/ping_pong.toml", "--trace-limit=-1"}, "--trace-limit");
+  expect_user_error({"run", "scenarios/ping_pong.toml", "--trace-from", "99999999999999999999"},
+                    "--trace-from");
+  expect_user_error({"lockstep", "wqe_parser", "--transactions", "0"}, "from 1");
   expect_user_error({"run", "scenarios/ping_pong.toml", "--trace=sqlit"}, "`sqlite`");
   expect_user_error({"run", "scenarios/ping_pong.toml", "--rtl-clock", "never"}, "busy");
   expect_user_error({"run", "scenarios/ping_pong.toml", "--set", "cpu.nois=true"}, "`cpu.noise`");

@@ -28,8 +28,8 @@ std::string error_of(const std::string& text, const scenario_overrides& override
   return "no error";
 }
 
-TEST(scenario, an_empty_one_is_the_reference_with_its_file_name) {
-  const scenario what = read("");
+TEST(scenario, one_that_sets_nothing_is_the_reference_with_its_file_name) {
+  const scenario what = read("[workload]\n");
   EXPECT_EQ(what.name, "s");
   EXPECT_EQ(what.profile, "reference");
   EXPECT_EQ(what.report_path, "doorbell_to_wire");
@@ -62,7 +62,7 @@ signaled_every = 4
 directions = "both"
 align_doorbell = true
 verify = true
-background = { qps = 3, opcode = "send", size = 64, outstanding = 2 }
+background = { qps = 3, opcode = "write", size = 64, outstanding = 2 }
 )");
   const workload_spec& w = what.points.at(0).workload;
   EXPECT_EQ(what.name, "all keys");
@@ -84,7 +84,7 @@ background = { qps = 3, opcode = "send", size = 64, outstanding = 2 }
   EXPECT_TRUE(w.align_doorbell);
   EXPECT_TRUE(w.verify);
   EXPECT_EQ(w.background.qps, 3U);
-  EXPECT_EQ(w.background.opcode, work_opcode::send);
+  EXPECT_EQ(w.background.opcode, work_opcode::write);
   EXPECT_EQ(w.background.size, 64U);
   EXPECT_EQ(w.background.outstanding, 2U);
 }
@@ -171,7 +171,7 @@ TEST(scenario, the_command_line_wins) {
   EXPECT_EQ(what.report_path, "post_to_cqe");
   EXPECT_EQ(point.set_by.at("pcie.generation"), "--set pcie.generation=3");
   overrides.seed = 11;
-  EXPECT_EQ(read("", overrides).points.at(0).seed, 11U);
+  EXPECT_EQ(read("[workload]\n", overrides).points.at(0).seed, 11U);
 }
 
 TEST(scenario, the_inline_limit_is_what_fits_a_wqe_of_256_bytes) {
@@ -271,26 +271,58 @@ INSTANTIATE_TEST_SUITE_P(
                   {"s.toml:2: workload.signaled_every", "at most 1"}},
         bad_input{"invisible",
                   "[workload]\nkind = \"ping_pong\"\nsize = 0\n",
-                  {"s.toml:3: workload.size", "at least 1"}}),
+                  {"s.toml:3: workload.size", "at least 1"}},
+        bad_input{"unanswered",
+                  "[workload]\nkind = \"ping_pong\"\nmessages = 3\n",
+                  {"s.toml:3: workload.messages", "even", "3"}},
+        bad_input{"ping_pong_qps",
+                  "[workload]\nkind = \"ping_pong\"\nmessages = 2\nqps = 2\n",
+                  {"s.toml:4: workload.qps", "one QP"}},
+        bad_input{"background_without_receives",
+                  "[workload]\nbackground = { qps = 1, opcode = \"send\" }\n",
+                  {"s.toml:2: workload.background", "must be write, not send"}},
+        bad_input{"background_queue",
+                  "[workload]\nbackground = { qps = 1, outstanding = 65 }\n",
+                  {"s.toml:2: workload.background", "queue_depth is 64"}},
+        bad_input{
+            "name_is_a_path", "[scenario]\nname = \"../x\"\n", {"s.toml:2: scenario.name", "no /"}},
+        bad_input{"size_twice",
+                  "[workload]\nsizes = [64, 2, 64]\n",
+                  {"s.toml:2: workload.sizes", "64", "twice"}},
+        bad_input{"key_twice", "[workload]\nsize = 1\nsize = 2\n", {"s.toml:3:", "size"}},
+        bad_input{"garbage", "\x01\x02", {"s.toml:1:", "not TOML"}},
+        bad_input{"empty", "# nothing\n", {"s.toml: is empty", "[workload]"}},
+        bad_input{"window",
+                  "[trace]\nfrom_ns = 2\nto_ns = 1\n",
+                  {"s.toml:2: trace.from_ns", "after trace.to_ns"}},
+        bad_input{"min_above_max",
+                  "[expect]\na = { min = 2, max = 1 }\n",
+                  {"s.toml:2: expect.a", "min 2 is above max 1"}},
+        bad_input{"negative_tolerance",
+                  "[expect]\na = { value = 2, tolerance = -1 }\n",
+                  {"s.toml:2: expect.a", "below 0"}}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
 TEST(scenario_option_errors, name_the_option) {
   scenario_overrides overrides;
   overrides.set = {"pcie.generatoin=4"};
-  EXPECT_THAT(error_of("", overrides),
+  EXPECT_THAT(error_of("[workload]\n", overrides),
               AllOf(HasSubstr("--set pcie.generatoin=4"), HasSubstr("`pcie.generation`")));
   overrides.set = {"workload.size=many"};
-  EXPECT_THAT(error_of("", overrides),
+  EXPECT_THAT(error_of("[workload]\n", overrides),
               AllOf(HasSubstr("--set workload.size=many"), HasSubstr("is a string")));
   overrides.set = {"generation"};
-  EXPECT_THAT(error_of("", overrides), HasSubstr("must be key=value"));
+  EXPECT_THAT(error_of("[workload]\n", overrides), HasSubstr("must be key=value"));
   overrides.set = {"pcie.mps=500"};
-  EXPECT_THAT(error_of("", overrides), AllOf(HasSubstr("500"), HasSubstr("128, 256, 512")));
+  EXPECT_THAT(error_of("[workload]\n", overrides),
+              AllOf(HasSubstr("500"), HasSubstr("128, 256, 512")));
   overrides = {};
   overrides.impl = {"wqe_parser"};
-  EXPECT_THAT(error_of("", overrides), HasSubstr("--impl wqe_parser"));
+  EXPECT_THAT(error_of("[workload]\n", overrides), HasSubstr("--impl wqe_parser"));
+  overrides.impl = {""};
+  EXPECT_THAT(error_of("[workload]\n", overrides), HasSubstr("--impl"));
   overrides.impl = {"wqe_praser=model"};
-  EXPECT_THAT(error_of("", overrides), HasSubstr("`wqe_parser`"));
+  EXPECT_THAT(error_of("[workload]\n", overrides), HasSubstr("`wqe_parser`"));
 }
 
 TEST(scenario_option_errors, an_absent_file_is_named) {

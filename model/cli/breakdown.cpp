@@ -38,17 +38,32 @@ breakdown::breakdown(const tracer& trace, std::string_view report_path,
       measured_(std::move(measured)),
       clock_sync_(const_cast<tracer&>(trace).intern("clock_sync")) {}
 
-bool breakdown::sum_path(const message_record& message, const latency_path& path) {
-  const std::uint32_t stop = message.span_at(path.from);
-  ps_t sum = 0;
-  chain_.clear();
-  for (std::uint32_t at = message.span_at(path.to); at != stop; at = message.spans[at].previous) {
-    if (at == 0) {
+void breakdown::sum_spans(const message_record& message) {
+  // A span's predecessor has a smaller index, so one pass serves every path.
+  const std::size_t count = message.spans.size();
+  if (sums_.size() < count) {
+    sums_.resize(count);
+  }
+  sums_[0] = 0;
+  for (std::size_t i = 1; i < count; ++i) {
+    const span& each = message.spans[i];
+    sums_[i] = sums_[each.previous] + (each.end - each.begin);
+  }
+}
+
+bool breakdown::sum_path(const message_record& message, const latency_path& path) const {
+  const std::uint32_t from = message.span_at(path.from);
+  const std::uint32_t to = message.span_at(path.to);
+  if (from != 0) {  // every history leads through the first span
+    std::uint32_t at = to;
+    while (at > from) {
+      at = message.spans[at].previous;
+    }
+    if (at != from) {
       return false;  // its history does not lead through `from`: it took another way
     }
-    sum += message.spans[at].end - message.spans[at].begin;
-    chain_.push_back(at);
   }
+  const ps_t sum = sums_[to] - sums_[from];
   const ps_t latency = message.time_of(path.to) - message.time_of(path.from);
   CARILLON_CHECK(sum == latency,
                  "message {}: the spans of {} add up to {} ps, but its latency is {} ps",
@@ -56,10 +71,17 @@ bool breakdown::sum_path(const message_record& message, const latency_path& path
   return true;
 }
 
-std::size_t breakdown::line_of(name_id row) {
-  if (row >= row_line_.size()) {
-    row_line_.resize(row + std::size_t{1});
+void breakdown::know_names() {
+  const std::size_t names = trace_.name_count();
+  if (rows_.size() < names) {
+    rows_.resize(names);
+    row_scratch_.resize(names);
+    row_line_.resize(names);
+    places_.resize(names);
   }
+}
+
+std::size_t breakdown::line_of(name_id row) {
   if (row_line_[row] == 0) {
     const stage_desc* stage = stage_named(trace_.name(row));
     const bool numbered = stage != nullptr && *stage->row != '\0';
@@ -77,66 +99,67 @@ std::size_t breakdown::line_of(name_id row) {
   return row_line_[row] - 1;
 }
 
-void breakdown::book(const span& part, bool answer) {
+void breakdown::book(const span& part) {
   const ps_t length = part.end - part.begin;
-  const std::size_t line = line_of(part.row);
   scratch& row = row_scratch_[part.row];
-  scratch& shared = line_scratch_[line];
+  place_account& place = places_[part.place];
+  const bool answer = row.touched;
   if (!row.touched) {
     row.touched = true;
     touched_rows_.push_back(part.row);
+    (void)line_of(part.row);  // lines are kept in the order in which they are met
   }
-  if (!shared.touched) {
-    shared.touched = true;
-    touched_lines_.push_back(line);
-  }
-  const std::size_t names = std::max(part.place, part.row) + std::size_t{1};
-  if (places_.size() < names) {
-    places_.resize(names);
-  }
-  place_account& place = places_[part.place];
   if (part.kind == span_kind::wait) {
     place.wait += length;
     if (part.reason != clock_sync_ || !answer) {
       row.wait += length;
-      shared.wait += length;
       rows_[part.row].waits[part.reason] += length;
-      lines_[line].account.waits[part.reason] += length;
+      lines_[line_of(part.row)].account.waits[part.reason] += length;
       total_.waits[part.reason] += length;
       return;
     }
   } else if (part.kind == span_kind::flight) {
     place.flight += length;
-    rows_[part.row].flight += length;
-    lines_[line].account.flight += length;
-    total_.flight += length;
+    row.flight += length;
   } else {
     place.service += length;
   }
   row.service += length;
-  shared.service += length;
+}
+
+void breakdown::settle(scratch& from, time_account& into) {
+  into.service.add(from.service);
+  into.wait.add(from.wait);
+  into.total.add(from.service + from.wait);
+  into.flight += from.flight;
+  from = {};
 }
 
 void breakdown::account_path(const message_record& message, const latency_path& path) {
-  scratch sum;
-  const auto settle = [](scratch& from, time_account& into) {
-    into.service.add(from.service);
-    into.wait.add(from.wait);
-    into.total.add(from.service + from.wait);
-    from = {};
-  };
-  for (auto at = chain_.rbegin(); at != chain_.rend(); ++at) {
-    const span& part = message.spans[*at];
-    if (row_scratch_.size() <= part.row) {
-      row_scratch_.resize(part.row + std::size_t{1});
-      rows_.resize(part.row + std::size_t{1});
-    }
-    book(part, row_scratch_[part.row].touched);
+  know_names();
+  chain_.clear();
+  const std::uint32_t stop = message.span_at(path.from);
+  for (std::uint32_t at = message.span_at(path.to); at != stop; at = message.spans[at].previous) {
+    chain_.push_back(at);
   }
+  for (auto at = chain_.rbegin(); at != chain_.rend(); ++at) {
+    book(message.spans[*at]);
+  }
+  scratch sum;
   for (const name_id row : touched_rows_) {
-    sum.service += row_scratch_[row].service;
-    sum.wait += row_scratch_[row].wait;
-    settle(row_scratch_[row], rows_[row]);
+    scratch& spent = row_scratch_[row];
+    const std::size_t line = line_of(row);
+    scratch& shared = line_scratch_[line];
+    if (!shared.touched) {
+      shared.touched = true;
+      touched_lines_.push_back(line);
+    }
+    for (scratch* into : {&shared, &sum}) {
+      into->service += spent.service;
+      into->wait += spent.wait;
+      into->flight += spent.flight;
+    }
+    settle(spent, rows_[row]);
   }
   for (const std::size_t line : touched_lines_) {
     settle(line_scratch_[line], lines_[line].account);
@@ -176,6 +199,7 @@ void breakdown::on_message(const message_record& message) {
     return;
   }
   ++messages_;
+  sum_spans(message);
   for (std::size_t i = 0; i < LatencyPathCount; ++i) {
     const latency_path& path = LatencyPaths[i];
     if (!message.reached(path.from) || !message.reached(path.to) || !sum_path(message, path)) {

@@ -28,13 +28,36 @@
 
 namespace carillon {
 
+/// Picoseconds for each reason of waiting, by the reason's id. There are few reasons an account, so
+/// looking for one is a short walk.
+class reason_sums {
+ public:
+  std::uint64_t& operator[](name_id reason) {
+    auto at = sums_.begin();
+    while (at != sums_.end() && at->first < reason) {
+      ++at;
+    }
+    if (at == sums_.end() || at->first != reason) {
+      at = sums_.insert(at, {reason, 0});
+    }
+    return at->second;
+  }
+
+  [[nodiscard]] auto begin() const { return sums_.begin(); }
+
+  [[nodiscard]] auto end() const { return sums_.end(); }
+
+ private:
+  std::vector<std::pair<name_id, std::uint64_t>> sums_;
+};
+
 /// Picoseconds of one stage, line or message.
 struct time_account {
   distribution service;
   distribution wait;
   distribution total;
-  std::uint64_t flight = 0;                ///< part of service, summed
-  std::map<name_id, std::uint64_t> waits;  ///< reason -> summed
+  std::uint64_t flight = 0;  ///< part of service, summed
+  reason_sums waits;
 };
 
 /// Picoseconds at one component, summed.
@@ -97,12 +120,16 @@ class breakdown final : public message_observer {
   struct scratch {
     std::uint64_t service = 0;
     std::uint64_t wait = 0;
+    std::uint64_t flight = 0;
     bool touched = false;
   };
 
-  bool sum_path(const message_record& message, const latency_path& path);
+  void sum_spans(const message_record& message);
+  [[nodiscard]] bool sum_path(const message_record& message, const latency_path& path) const;
   void account_path(const message_record& message, const latency_path& path);
-  void book(const span& part, bool answer);
+  void book(const span& part);
+  static void settle(scratch& from, time_account& into);
+  void know_names();
   void count_rate(const message_record& message);
   std::size_t line_of(name_id row);
 
@@ -121,7 +148,8 @@ class breakdown final : public message_observer {
   std::vector<scratch> line_scratch_;
   std::vector<name_id> touched_rows_;
   std::vector<std::size_t> touched_lines_;
-  std::vector<std::uint32_t> chain_;
+  std::vector<std::uint32_t> chain_;  ///< of the report's path, last span first
+  std::vector<ps_t> sums_;  ///< of the message: its spans from the first up to each, added up
   std::map<std::string, node_rate, std::less<>> rates_;
 };
 

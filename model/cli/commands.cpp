@@ -2,10 +2,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <filesystem>
 #include <fmt/format.h>
+#include <limits>
 #include <optional>
+#include <system_error>
 
 #include "cli/listing.h"
 #include "cli/lockstep_command.h"
@@ -45,6 +48,10 @@ constexpr const char* LockstepFooter = R"(Examples:
 
 constexpr const char* TraceOption = "--trace";
 
+constexpr std::uint64_t MaxWhole = std::numeric_limits<std::int64_t>::max();  // as in a scenario
+constexpr std::uint64_t PsPerNs = 1000;
+constexpr std::uint64_t MaxNs = NeverPs / PsPerNs - 1;
+
 struct run_arguments {
   std::string file;
   scenario_overrides overrides;
@@ -65,6 +72,20 @@ struct list_arguments {
   bool json = false;
 };
 
+/// A whole number; CLI11 itself takes -1 for 2^64 - 1.
+CLI::Validator whole(std::uint64_t min, std::uint64_t max = MaxWhole) {
+  return CLI::Validator(
+      [min, max](const std::string& text) {
+        std::uint64_t value = 0;
+        const char* end = text.data() + text.size();
+        const auto [stop, failed] = std::from_chars(text.data(), end, value);
+        const bool ok = failed == std::errc() && stop == end && value >= min && value <= max;
+        return ok ? std::string()
+                  : fmt::format("{} is not a whole number from {} to {}", text, min, max);
+      },
+      "");
+}
+
 void add_run(CLI::App& app, run_arguments& to) {
   CLI::App* run = app.add_subcommand("run", "Simulate a scenario and check its expectations");
   run->add_option("SCENARIO", to.file, "The scenario, a TOML file")->required();
@@ -81,10 +102,13 @@ void add_run(CLI::App& app, run_arguments& to) {
       ->type_name("busy|always")
       ->check(CLI::IsMember({"busy", "always"}));
   run->add_option("--profile", to.profile, "Profile instead of the scenario's")->type_name("NAME");
-  run->add_option("--seed", to.overrides.seed, "Seed instead of the scenario's")->type_name("N");
+  run->add_option("--seed", to.overrides.seed, "Seed instead of the scenario's")
+      ->type_name("N")
+      ->check(whole(0));
   run->add_option("--shuffle", to.overrides.shuffle,
                   "Permute the order of evaluation within each cycle; no result may change")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(whole(0));
   run->add_option("--out", to.out, "Folder for the outputs (default: out/<name of the scenario>)")
       ->type_name("DIR");
   run->add_option(TraceOption, to.sinks, "Write traces: sqlite (default), perfetto, stages, all")
@@ -93,9 +117,14 @@ void add_run(CLI::App& app, run_arguments& to) {
       ->expected(1)
       ->take_all();
   run->add_option("--trace-from", to.trace_from_ns, "Trace from this simulated time on")
-      ->type_name("NS");
-  run->add_option("--trace-to", to.trace_to_ns, "Trace up to this simulated time")->type_name("NS");
-  run->add_option("--trace-limit", to.trace_limit, "Trace this many messages")->type_name("N");
+      ->type_name("NS")
+      ->check(whole(0, MaxNs));
+  run->add_option("--trace-to", to.trace_to_ns, "Trace up to this simulated time")
+      ->type_name("NS")
+      ->check(whole(0, MaxNs));
+  run->add_option("--trace-limit", to.trace_limit, "Trace this many messages")
+      ->type_name("N")
+      ->check(whole(0));
   run->add_flag("--pcap", to.pcap, "Write the packets on the wire to wire.pcapng");
   run->add_flag("--json", to.json, "Print summary.json instead of the table");
   run->add_flag("--stats", to.stats, "Also print wakes, kernel events and TLPs per message");
@@ -115,8 +144,10 @@ void add_lockstep(CLI::App& app, lockstep_arguments& to) {
   lockstep->add_option("STAGE", options.stage, "A stage with a twin, or `all`")->required();
   lockstep->add_option("--transactions", options.transactions, "Items to drive (default: 10000)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
-  lockstep->add_option("--seed", options.seed, "Seed of the traffic (default: 1)")->type_name("N");
+      ->check(whole(1));
+  lockstep->add_option("--seed", options.seed, "Seed of the traffic (default: 1)")
+      ->type_name("N")
+      ->check(whole(0));
   lockstep
       ->add_option("--source,--idle", to.source,
                    "When the source offers: none = always, every4th, random (default)")
@@ -138,7 +169,8 @@ void add_lockstep(CLI::App& app, lockstep_arguments& to) {
   lockstep->add_option("--variant", options.variant, "Another RTL variant of the stage")
       ->type_name("NAME");
   lockstep->add_option("--shuffle", options.shuffle_seed, "Permute the order of evaluation")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(whole(0));
   lockstep->add_flag("--json", to.json, "For programs");
   lockstep->footer(LockstepFooter);
 }
@@ -165,7 +197,6 @@ std::vector<std::string> with_trace_values(const std::vector<std::string>& argum
 }
 
 trace_spec trace_of(const scenario& what, const run_arguments& from) {
-  constexpr std::uint64_t PsPerNs = 1000;
   trace_spec trace = what.trace;
   for (const std::string& sink : from.sinks) {
     add_sink(trace, sink, TraceOption);
@@ -274,7 +305,7 @@ int run_command(const std::vector<std::string>& arguments) {
     app.parse(words);
   } catch (const CLI::CallForHelp&) {
     const auto chosen = app.get_subcommands();
-    print(chosen.empty() ? app.help() : chosen.front()->help());
+    print(chosen.empty() ? app.help() : chosen.front()->help("carillon"));
     return static_cast<int>(exit_code::ok);
   } catch (const CLI::ParseError& error) {
     refuse(app, error, arguments);

@@ -35,6 +35,11 @@ const char* to_string(work_opcode opcode);
 const char* to_string(submit_mode mode);
 const char* to_string(inline_mode mode);
 
+/// Whether the receiver must have posted a receive.
+bool consumes_receive(work_opcode opcode);
+/// Whether the sender says where in the receiver's memory the bytes go.
+bool writes_memory(work_opcode opcode);
+
 /// Other traffic from node 0 to node 1 while the measured one runs. It is not in the latency
 /// statistics.
 struct background_spec {

@@ -5,11 +5,13 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <toml++/toml.h>
 #include <utility>
 
+#include "cli/expect_settings.h"
 #include "cli/paths.h"
 #include "cli/setting.h"
 #include "cli/text.h"
@@ -32,6 +34,15 @@ std::vector<std::string> parameter_names() {
     result.emplace_back(each.name);
   }
   return result;
+}
+
+/// The parameters of a group; all, if there is no such group.
+std::vector<std::string> group_names(std::string_view group) {
+  const std::vector<std::string> all = parameter_names();
+  std::vector<std::string> own;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(own),
+               [&](std::string_view name) { return name.substr(0, name.find('.')) == group; });
+  return own.empty() ? all : own;
 }
 
 toml::table parse_toml(std::string_view text, const std::string& file) {
@@ -57,6 +68,12 @@ std::string read_text(const std::string& file, std::string_view kind) {
   return text.str();
 }
 
+bool plain_name(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
 const std::vector<std::string>& impl_words() {
   static const std::vector<std::string> Words = {"model", "rtl", "lockstep"};
   return Words;
@@ -78,12 +95,7 @@ class loader {
 
   template <class Function>
   void each_key(const toml::table& table, const std::string& prefix, Function&& apply) const {
-    for (const auto& [key, node] : table) {
-      apply(key.str(), setting(position(file_, key.source()),
-                               prefix.empty() ? std::string(key.str())
-                                              : fmt::format("{}.{}", prefix, key.str()),
-                               node));
-    }
+    carillon::each_key(file_, table, prefix, std::forward<Function>(apply));
   }
 
   void read_top(std::string_view key, const setting& value);
@@ -91,8 +103,6 @@ class loader {
   void read_report(std::string_view key, const setting& value);
   void read_trace(std::string_view key, const setting& value);
   void read_profile(const setting& value);
-  void read_expect(const toml::table& table, const std::string& prefix);
-  void read_limits(expectation& expect, const setting& value);
 
   void apply_parameter(run_point& point, origins& origin, const std::string& name,
                        const setting& value);
@@ -122,6 +132,10 @@ class loader {
 void loader::read_scenario(std::string_view key, const setting& value) {
   if (key == "name") {
     result_.name = value.string();
+    if (result_.name.empty() || result_.name.front() == '.' ||
+        result_.name.find('/') != std::string::npos) {
+      value.fail("names the output folder: not empty, no . in front and no /");
+    }
   } else if (key == "question") {
     result_.question = value.string();
   } else if (key == "seed") {
@@ -191,60 +205,6 @@ void loader::read_profile(const setting& value) {
   file_ = scenario_file;
 }
 
-void loader::read_limits(expectation& expect, const setting& value) {
-  std::optional<double> percent;
-  each_key(value.table(), value.key(), [&](std::string_view key, const setting& each) {
-    if (key == "min") {
-      expect.min = each.number();
-    } else if (key == "max") {
-      expect.max = each.number();
-    } else if (key == "value") {
-      expect.value = each.number();
-    } else if (key == "tolerance") {
-      expect.tolerance = each.number();
-    } else if (key == "percent") {
-      percent = each.number();
-    } else {
-      each.fail("unknown key" + suggestion(key, {"min", "max", "value", "tolerance", "percent"}));
-    }
-  });
-  if (!expect.value && !expect.min && !expect.max) {
-    value.fail("needs value, min or max");
-  }
-  if ((percent || expect.tolerance != 0) && !expect.value) {
-    value.fail("tolerance and percent need a value");
-  }
-  if (percent) {
-    expect.tolerance = std::abs(*expect.value) * *percent / 100;
-  }
-}
-
-void loader::read_expect(const toml::table& table, const std::string& prefix) {
-  each_key(table, prefix, [this](std::string_view, const setting& value) {
-    const toml::node& node = value.node();
-    const std::string path = value.key().substr(std::string_view("expect.").size());
-    if (node.is_table() && !node.as_table()->is_inline()) {
-      read_expect(*node.as_table(), value.key());
-      return;
-    }
-    expectation expect;
-    expect.path = path;
-    expect.where = value.where();
-    if (node.is_table()) {
-      read_limits(expect, value);
-    } else if (node.is_number()) {
-      expect.value = value.number();
-    } else if (node.is_boolean()) {
-      expect.flag = value.boolean();
-    } else if (node.is_string()) {
-      expect.text = value.string();
-    } else {
-      value.wrong_type("a number, a string, true, false or {min, max, value, tolerance, percent}");
-    }
-    result_.expect.push_back(std::move(expect));
-  });
-}
-
 void loader::apply_parameter(run_point& point, origins& origin, const std::string& name,
                              const setting& value) {
   const int found = find_param(name);
@@ -290,7 +250,7 @@ void loader::apply_parameters(run_point& point, origins& origin, const setting& 
   each_key(groups.table(), groups.key(), [&](std::string_view group, const setting& value) {
     if (!value.node().is_table()) {
       value.fail(fmt::format("is {}, but must be a table of parameters{}", type_name(value.node()),
-                             suggestion(group, parameter_names())));
+                             suggestion(group, group_names(group))));
     }
     each_key(*value.node().as_table(), value.key(),
              [&](std::string_view name, const setting& each) {
@@ -308,6 +268,9 @@ void loader::apply_workload_table(run_point& point, origins& origin, const setti
       for (const toml::node& each : value.array()) {
         workload_spec probe;
         apply_workload(probe, "size", setting(value.where(), value.key(), each));
+        if (std::find(sizes_.begin(), sizes_.end(), probe.size) != sizes_.end()) {
+          value.fail(fmt::format("{} stands in the list twice", probe.size));
+        }
         sizes_.push_back(probe.size);
       }
       if (sizes_.empty()) {
@@ -366,12 +329,7 @@ void loader::read_point(const setting& table) {
   const setting label_setting = at("points.label", *label);
   run_point point = base_;
   point.label = label_setting.string();
-  const bool plain =
-      !point.label.empty() && std::all_of(point.label.begin(), point.label.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-               c == '_';
-      });
-  if (!plain) {
+  if (!plain_name(point.label)) {
     label_setting.fail("letters, digits and _ only: it is a name in the summary and a folder");
   }
   for (const run_point& other : result_.points) {
@@ -486,6 +444,9 @@ void loader::apply_set(const std::string& text) {
 }
 
 void loader::apply_impl_option(const std::string& text) {
+  if (text.empty()) {
+    throw config_error("--impl: is empty; for example --impl wqe_parser=rtl");
+  }
   for (const std::string& part : split(text, ',')) {
     const auto equals = part.find('=');
     const toml::value<std::string> node(equals == std::string::npos ? std::string()
@@ -538,7 +499,7 @@ void loader::read_top(std::string_view key, const setting& value) {
       apply_impl(base_, each, std::string(stage), each.string());
     });
   } else if (key == "expect") {
-    read_expect(value.table(), "expect");
+    read_expectations(file_, value, result_.expect);
   } else if (key != "profile" && key != "points") {
     value.fail("unknown section" + suggestion(key, Known));
   }
@@ -553,6 +514,9 @@ scenario loader::load() {
     read_profile(setting("--profile " + *overrides_.profile, "profile", node));
   } else if (const toml::node* profile = root_.get("profile")) {
     read_profile(at("profile", *profile));
+  }
+  if (root_.empty()) {
+    throw config_error(fmt::format("{}: is empty; a scenario has at least [workload]", file_));
   }
   each_key(root_, "", [this](std::string_view key, const setting& value) { read_top(key, value); });
   if (const toml::node* points = root_.get("points")) {
@@ -569,7 +533,7 @@ scenario loader::load() {
     result_.points[i].set_by = std::move(point_origins_[i]);
   }
   if (result_.trace.from > result_.trace.to) {
-    throw config_error(fmt::format("{}: trace.from_ns: is after trace.to_ns", file_));
+    at("trace.from_ns", *root_.at_path("trace.from_ns").node()).fail("is after trace.to_ns");
   }
   return std::move(result_);
 }

@@ -49,4 +49,16 @@ std::string_view type_name(const toml::node& node);
 
 std::string position(const std::string& file, const toml::source_region& source);
 
+/// Calls `apply(key, setting)` for each key of a table of this file; `prefix` is the table's path.
+template <class Function>
+void each_key(const std::string& file, const toml::table& table, const std::string& prefix,
+              Function&& apply) {
+  for (const auto& [key, node] : table) {
+    apply(key.str(),
+          setting(position(file, key.source()),
+                  prefix.empty() ? std::string(key.str()) : prefix + '.' + std::string(key.str()),
+                  node));
+  }
+}
+
 }  // namespace carillon

@@ -15,16 +15,15 @@ namespace {
 constexpr std::size_t MainCore = 0;
 constexpr std::size_t ReceiverCore = 1;
 constexpr std::size_t FirstBackgroundCore = 2;
-constexpr unsigned LogCqSize = 12;
+constexpr unsigned MinLogCqSize = 12;
 constexpr unsigned MaxLogRqSize = 12;
 constexpr std::size_t PollBatch = 16;
+constexpr std::uint32_t MinReceives = 16;
 
-bool consumes_receive(work_opcode opcode) {
-  return opcode != work_opcode::write;
-}
-
-bool writes_memory(work_opcode opcode) {
-  return opcode == work_opcode::write || opcode == work_opcode::write_imm;
+/// Receives that are posted ahead: twice what the peer may send, so that reposting does not hold it
+/// up.
+std::uint32_t receives_ahead(std::uint32_t outstanding) {
+  return std::clamp(2 * outstanding, MinReceives, std::uint32_t{1} << MaxLogRqSize);
 }
 
 wqe_opcode opcode_of(work_opcode opcode) {
@@ -43,6 +42,11 @@ wqe_opcode opcode_of(work_opcode opcode) {
 
 unsigned log2_ceil(std::uint64_t value) {
   return value <= 1 ? 0U : static_cast<unsigned>(std::bit_width(value - 1));
+}
+
+/// A queue that holds a completion of each request in flight, however late the core looks.
+unsigned log_cq_size(std::uint64_t in_flight) {
+  return std::max(MinLogCqSize, log2_ceil(in_flight));
 }
 
 mtu_code mtu_code_of(std::int64_t bytes) {
@@ -140,7 +144,9 @@ workload::workload(system_model& system, const run_point& point)
       link->opcode = link->background ? spec_.background.opcode : spec_.opcode;
       link->size = link->background ? spec_.background.size : spec_.size;
       link->outstanding = link->background ? spec_.background.outstanding : spec_.outstanding;
-      link->slots = link->outstanding;
+      const bool ping_pong = spec_.kind == workload_kind::ping_pong;
+      link->slots = consumes_receive(link->opcode) && !ping_pong ? receives_ahead(link->outstanding)
+                                                                 : link->outstanding;
       if (!link->background) {
         // Round robin over the connections.
         link->quota = each.total / spec_.qps + (q < each.total % spec_.qps ? 1 : 0);
@@ -188,7 +194,33 @@ std::string workload::state_of_affairs() const {
   return text;
 }
 
+/// Until there is retransmission, a message that found no buffer is lost for good: the scenario
+/// asks for more than the receiver can take.
+void workload::refuse_overload() const {
+  for (const auto& each : sides_) {
+    for (const counter lost : {counter::RxDropBuffer, counter::RxOutOfBuffer}) {
+      const std::uint64_t count = each->home.adapter.counters().value(lost);
+      if (count != 0) {
+        throw config_error(
+            fmt::format("the workload overruns the receiver: {} lost {} packets ({}) and nothing "
+                        "sends them again; fewer workload.outstanding or workload.qps would be "
+                        "right",
+                        each->home.adapter.shared().name, count,
+                        CounterTable[static_cast<std::size_t>(lost)].name));
+      }
+    }
+  }
+}
+
 void workload::check_finished() const {
+  const bool all_done =
+      running_ == 0 && std::all_of(sides_.begin(), sides_.end(), [](const auto& each) {
+        return std::all_of(each->links.begin(), each->links.end(),
+                           [](const auto& link) { return link->completed == link->posted; });
+      });
+  if (!all_done) {
+    refuse_overload();
+  }
   for (const auto& each : sides_) {
     for (const auto& link : each->links) {
       CARILLON_CHECK(link->completed == link->posted,
@@ -229,7 +261,7 @@ task<> workload::main_program(unsigned index) {
   if (consumes_receive(spec_.opcode)) {
     for (auto& link : here.links) {
       if (!link->background && link->peer != nullptr && sides_[1 - index]->total != 0) {
-        co_await post_receives(core, *link, link->outstanding);
+        co_await post_receives(core, *link, receives_ahead(link->outstanding));
       }
     }
   }
@@ -265,22 +297,26 @@ task<> workload::set_up(unsigned index) {
   co_await dev.open(core);
   here.pd = co_await dev.alloc_pd(core);
   here.uar = co_await dev.alloc_uar(core);
-  here.send_cq = co_await completion_queue::create(dev, core, *here.uar, LogCqSize);
-  here.receive_cq = co_await completion_queue::create(dev, core, *here.uar, LogCqSize);
+  const std::uint64_t sends = std::uint64_t{spec_.qps} * spec_.outstanding;
+  const std::uint64_t receives = std::uint64_t{spec_.qps} * receives_ahead(spec_.outstanding);
+  here.send_cq = co_await completion_queue::create(dev, core, *here.uar, log_cq_size(sends));
+  here.receive_cq = co_await completion_queue::create(
+      dev, core, *here.uar, consumes_receive(spec_.opcode) ? log_cq_size(receives) : MinLogCqSize);
   for (auto& link : here.links) {
     const std::uint64_t bytes = std::max<std::uint64_t>(link->size, 1) * link->slots;
     link->source = co_await dev.register_memory(core, here.pd, host.allocate(bytes, 4096), bytes);
     link->target = co_await dev.register_memory(core, here.pd, host.allocate(bytes, 4096), bytes);
     queue_pair_options options;
     options.log_sq_size = log2_ceil(spec_.queue_depth);
-    options.log_rq_size = std::min(MaxLogRqSize, std::max(4U, log2_ceil(link->outstanding)));
+    options.log_rq_size = log2_ceil(receives_ahead(link->outstanding));
     options.doorbell = spec_.submit == submit_mode::blueflame ? doorbell_mode::automatic
                                                               : doorbell_mode::doorbell_only;
     uar_handle* uar = here.uar;
     completion_queue* send_cq = here.send_cq.get();
     if (link->background) {
       uar = co_await dev.alloc_uar(core);
-      link->own_send_cq = co_await completion_queue::create(dev, core, *uar, LogCqSize);
+      link->own_send_cq =
+          co_await completion_queue::create(dev, core, *uar, log_cq_size(link->outstanding));
       send_cq = link->own_send_cq.get();
     }
     link->qp =
@@ -356,14 +392,32 @@ void workload::check(connection& link, std::uint64_t number) {
   ++verified_messages_;
 }
 
+/// Whether the receiver has posted a receive for each of the next `count` messages: the two
+/// programs agree on it as applications do, beside the traffic.
+bool workload::expected(const connection& link, std::uint32_t count) const {
+  return !consumes_receive(link.opcode) || link.posted + count <= link.peer->receives_posted;
+}
+
+task<> workload::wait_until_expected(cpu& core, const connection& link) const {
+  while (!expected(link, 1)) {
+    co_await pause(core);
+  }
+}
+
+task<> workload::pause(cpu& core) const {
+  core.idle_until(core.time() + static_cast<ps_t>(point_.params.cpu.poll_interval_ps));
+  co_await core.sync();
+}
+
 task<bool> workload::post_batch(cpu& core, side& here, connection& link, std::uint32_t count) {
   std::vector<work_request>& requests = here.batch;
   requests.clear();
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t number = link.posted + i;
     const bool last = number + 1 == link.quota;
-    // A full window without a signaled request would never empty.
-    const bool window_full = link.posted + i + 1 - link.completed >= link.outstanding;
+    // A window without room for the next batch and without a signaled request would never empty.
+    const bool window_full =
+        i + 1 == count && number + 1 - link.completed + spec_.batch > link.outstanding;
     const bool signaled = last || window_full || (number + 1) % spec_.signaled_every == 0;
     requests.push_back(request_of(link, number, signaled));
     if (spec_.verify) {
@@ -406,6 +460,7 @@ task<> workload::requester_program(side& here) {
   std::uint32_t turn = 0;
   while (posted < here.total || in_flight() != 0) {
     bool progress = false;
+    bool unexpected = false;
     for (std::uint32_t step = 0; step < spec_.qps && posted < here.total; ++step) {
       connection& link = *here.links[turn];
       const std::uint64_t window = link.outstanding - (link.posted - link.completed);
@@ -413,7 +468,9 @@ task<> workload::requester_program(side& here) {
       const std::uint64_t phase_end = posted < here.warmup ? here.warmup : here.total;
       const auto count = static_cast<std::uint32_t>(
           std::min<std::uint64_t>({spec_.batch, link.quota - link.posted, phase_end - posted}));
-      if (count != 0 && count <= window) {
+      if (count != 0 && count <= window && !expected(link, count)) {
+        unexpected = true;
+      } else if (count != 0 && count <= window) {
         if (posted < here.warmup && posted + count == here.warmup) {
           // The next post is the first that counts.
           here.measure_next = true;
@@ -432,7 +489,9 @@ task<> workload::requester_program(side& here) {
       }
       turn = (turn + 1) % spec_.qps;
     }
-    if (!progress || posted == here.total) {
+    if (!progress && unexpected && !here.send_cq->ready()) {
+      co_await pause(core);
+    } else if (!progress || posted == here.total) {
       const unsigned found = co_await here.send_cq->wait(core, entries);
       for (unsigned i = 0; i < found; ++i) {
         complete(here, entries[i]);
@@ -463,6 +522,7 @@ task<> workload::ping_pong_program(side& here) {
       co_await see(core, arrival, value);
     }
     memory.write(link.source.address + last_byte, &value, 1);
+    co_await wait_until_expected(core, link);
     const work_request request = request_of(link, round, true);
     co_await link.qp->post_send(core, request);
     ++link.posted;
@@ -513,7 +573,7 @@ task<> workload::receiver_program(side& here) {
       if (entries[i].failed()) {
         ++failed_;
       }
-      if (spec_.verify && !writes_memory(link.opcode)) {
+      if (spec_.verify && !writes_memory(link.opcode) && spec_.kind != workload_kind::ping_pong) {
         check(*link.peer, link.received);
       }
       ++link.received;

@@ -58,6 +58,9 @@ class workload {
   task<> ping_pong_program(side& here);
   task<> receiver_program(side& here);
   task<> background_program(side& here, connection& link, std::size_t core_index);
+  [[nodiscard]] bool expected(const connection& link, std::uint32_t count) const;
+  task<> wait_until_expected(cpu& core, const connection& link) const;
+  task<> pause(cpu& core) const;
   task<> post_receives(cpu& core, connection& link, std::uint32_t count);
   task<bool> post_batch(cpu& core, side& here, connection& link, std::uint32_t count);
   /// Polls until the byte has this value; the message that wrote it is seen.
@@ -68,6 +71,7 @@ class workload {
   void complete(side& here, const completion& entry);
   [[nodiscard]] work_request request_of(const connection& link, std::uint64_t number,
                                         bool signaled) const;
+  void refuse_overload() const;
   [[nodiscard]] std::string state_of_affairs() const;
   void fill(connection& link, std::uint64_t number) const;
   void check(connection& link, std::uint64_t number);

@@ -120,10 +120,6 @@ const std::array<workload_key, 16> WorkloadKeys = {{
     {"background", [](workload_spec& w, const setting& v) { apply_background(w.background, v); }},
 }};
 
-bool writes(work_opcode opcode) {
-  return opcode == work_opcode::write || opcode == work_opcode::write_imm;
-}
-
 class combination_check {
  public:
   combination_check(const run_point& point,
@@ -135,6 +131,7 @@ class combination_check {
     check_submission();
     check_queue();
     check_kind();
+    check_background();
     check_network();
   }
 
@@ -186,9 +183,28 @@ class combination_check {
     }
     require(w.outstanding == 1, "workload.outstanding",
             "a ping_pong has one request in flight, not {}", w.outstanding);
-    require(w.opcode != work_opcode::write || w.size > 0, "workload.size",
-            "nobody can see a write of 0 B arrive; at least 1");
+    require(w.size > 0, "workload.size",
+            "the other side of a ping_pong waits for the last byte; at least 1");
+    require(w.qps == 1, "workload.qps", "a ping_pong has one QP, not {}", w.qps);
+    require(w.messages % 2 == 0, "workload.messages",
+            "a ping_pong answers each message: an even number, not {}", w.messages);
+    require(w.warmup % 2 == 0, "workload.warmup",
+            "a ping_pong answers each message: an even number, not {}", w.warmup);
     require(w.both_directions, "workload.directions", "a ping_pong has \"both\"");
+  }
+
+  void check_background() const {
+    const background_spec& b = point_.workload.background;
+    if (b.qps == 0) {
+      return;
+    }
+    require(!consumes_receive(b.opcode), "workload.background",
+            "nobody posts receives for the background: its opcode must be {}, not {}",
+            to_string(work_opcode::write), to_string(b.opcode));
+    require(b.outstanding <= point_.workload.queue_depth, "workload.background",
+            "{} requests outstanding need as many entries of the send queue; workload.queue_depth "
+            "is {}",
+            b.outstanding, point_.workload.queue_depth);
   }
 
   void check_network() const {
@@ -227,6 +243,14 @@ const char* to_string(work_opcode opcode) {
   return Names[static_cast<std::size_t>(opcode)];
 }
 
+bool consumes_receive(work_opcode opcode) {
+  return opcode != work_opcode::write;
+}
+
+bool writes_memory(work_opcode opcode) {
+  return opcode == work_opcode::write || opcode == work_opcode::write_imm;
+}
+
 const char* to_string(submit_mode mode) {
   constexpr std::array Names = {"doorbell", "blueflame"};
   return Names[static_cast<std::size_t>(mode)];
@@ -238,12 +262,13 @@ const char* to_string(inline_mode mode) {
 }
 
 std::uint32_t inline_limit(work_opcode opcode) {
-  return LargestPostedWqe - WqeControlBytes - (writes(opcode) ? WqeRemoteBytes : 0) -
+  return LargestPostedWqe - WqeControlBytes - (writes_memory(opcode) ? WqeRemoteBytes : 0) -
          WqeInlineHeaderBytes;
 }
 
 std::uint32_t wqe_bytes(const workload_spec& workload) {
-  const std::uint32_t fixed = WqeControlBytes + (writes(workload.opcode) ? WqeRemoteBytes : 0);
+  const std::uint32_t fixed =
+      WqeControlBytes + (writes_memory(workload.opcode) ? WqeRemoteBytes : 0);
   if (!workload.inlined(inline_limit(workload.opcode))) {
     return fixed + (workload.size == 0 ? 0 : WqeDataBytes);
   }

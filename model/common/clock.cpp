@@ -4,13 +4,12 @@
 #include <utility>
 
 #include "common/error.h"
-#include "common/run.h"
 
 namespace carillon {
 
 core_clock::core_clock(const sc_core::sc_module_name& name, ps_t period_ps,
                        std::uint64_t shuffle_seed)
-    : sc_core::sc_module(name), period_(period_ps), due_("due"), slots_(Slots) {
+    : due_process(name), period_(period_ps), slots_(Slots) {
   if (period_ps == 0) {
     throw config_error("core clock period must be at least 1 ps");
   }
@@ -18,10 +17,6 @@ core_clock::core_clock(const sc_core::sc_module_name& name, ps_t period_ps,
   if (shuffle_seed != 0) {
     shuffle_ = std::make_unique<random_stream>(shuffle_seed, "core_clock/shuffle");
   }
-  SC_HAS_PROCESS(core_clock);
-  SC_METHOD(process);
-  sensitive << due_;
-  dont_initialize();
 }
 
 void core_clock::wake(clocked& who, cycle_t cycle) {
@@ -36,8 +31,8 @@ void core_clock::wake(clocked& who, cycle_t cycle) {
   }
   who.next_wake_ = cycle;
   insert(who, cycle);
-  if (!running_ && cycle < scheduled_) {
-    schedule(cycle);
+  if (!running_) {
+    schedule(time_of(cycle));
   }
 }
 
@@ -62,14 +57,19 @@ void core_clock::wake_late(clocked& who) {
   }
 }
 
+inline void core_clock::put(clocked& who, cycle_t cycle) {
+  const auto slot = static_cast<unsigned>(cycle & SlotMask);
+  slots_[slot].push_back(&who);
+  occupied_[slot / 64] |= std::uint64_t{1} << (slot % 64);
+  occupied_words_ |= std::uint64_t{1} << (slot / 64);
+}
+
 void core_clock::insert(clocked& who, cycle_t cycle) {
   if (cycle - base_ >= Slots) {
     far_.push({cycle, far_order_++, &who});
     return;
   }
-  const auto slot = static_cast<unsigned>(cycle & SlotMask);
-  slots_[slot].push_back(&who);
-  occupied_[slot / 64] |= std::uint64_t{1} << (slot % 64);
+  put(who, cycle);
 }
 
 void core_clock::import_far(cycle_t base) {
@@ -77,36 +77,26 @@ void core_clock::import_far(cycle_t base) {
   while (!far_.empty() && far_.top().cycle - base < Slots) {
     const far_wake next = far_.top();
     far_.pop();
-    const auto slot = static_cast<unsigned>(next.cycle & SlotMask);
-    slots_[slot].push_back(next.who);
-    occupied_[slot / 64] |= std::uint64_t{1} << (slot % 64);
+    put(*next.who, next.cycle);
   }
 }
 
 cycle_t core_clock::next_due(cycle_t from) const {
   const auto start = static_cast<unsigned>(from & SlotMask);
-  for (unsigned step = 0; step <= Slots / 64; ++step) {
-    const unsigned word = (start / 64 + step) % (Slots / 64);
-    std::uint64_t bits = occupied_[word];
-    if (step == 0) {
-      bits &= ~std::uint64_t{0} << (start % 64);
-    } else if (step == Slots / 64) {
-      bits &= (std::uint64_t{1} << (start % 64)) - 1;
-    }
-    if (bits != 0) {
-      const auto slot = word * 64 + static_cast<unsigned>(std::countr_zero(bits));
-      return from + ((slot - start) & SlotMask);
-    }
+  const unsigned first = start / 64;
+  const std::uint64_t rest = occupied_[first] & (~std::uint64_t{0} << (start % 64));
+  if (rest != 0) {
+    return from + (first * 64 + static_cast<unsigned>(std::countr_zero(rest)) - start);
+  }
+  if (occupied_words_ != 0) {
+    // Around the wheel from the next word on; back at the first one only what lies before `start`
+    // is left.
+    const std::uint64_t turned = std::rotr(occupied_words_, static_cast<int>(first + 1));
+    const unsigned word = (first + 1 + static_cast<unsigned>(std::countr_zero(turned))) % 64;
+    const auto slot = word * 64 + static_cast<unsigned>(std::countr_zero(occupied_[word]));
+    return from + ((slot - start) & SlotMask);
   }
   return far_.empty() ? NeverCycle : far_.top().cycle;
-}
-
-void core_clock::schedule(cycle_t cycle) {
-  scheduled_ = cycle;
-  const ps_t when = cycle * period_;
-  const ps_t now = now_ps();
-  // At time zero a component may ask for cycle 0: it runs in the next delta.
-  due_.notify(sc_core::sc_time::from_value(when > now ? when - now : 0));
 }
 
 void core_clock::evaluate(clocked& who, cycle_t t) {
@@ -115,20 +105,16 @@ void core_clock::evaluate(clocked& who, cycle_t t) {
   who.on_cycle(t);
 }
 
-void core_clock::process() {
-  guarded([this] { run_due(); });
-}
-
 void core_clock::run_due() {
-  ++activations_;
   const cycle_t t = now_ps() / period_;
-  scheduled_ = NeverCycle;
   now_ = t;
   running_ = true;
   import_far(t);
   const auto slot = static_cast<unsigned>(t & SlotMask);
   batch_.swap(slots_[slot]);
-  occupied_[slot / 64] &= ~(std::uint64_t{1} << (slot % 64));
+  if ((occupied_[slot / 64] &= ~(std::uint64_t{1} << (slot % 64))) == 0) {
+    occupied_words_ &= ~(std::uint64_t{1} << (slot / 64));
+  }
   if (shuffle_ != nullptr) {
     for (std::size_t i = batch_.size(); i > 1; --i) {
       std::swap(batch_[i - 1], batch_[shuffle_->below(i)]);
@@ -157,7 +143,7 @@ void core_clock::run_due() {
   running_ = false;
   const cycle_t next = next_due(t + 1);
   if (next != NeverCycle) {
-    schedule(next);
+    schedule(time_of(next));
   }
 }
 

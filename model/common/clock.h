@@ -1,4 +1,4 @@
-// The core clock: a cycle wheel behind one SC_METHOD.
+// The core clock: a cycle wheel behind one process.
 //
 // Nothing runs freely. A component asks to be evaluated at a cycle (`wake`) and is evaluated at
 // most once in that cycle; when nothing is due, simulated time jumps. The rules that make the order
@@ -27,6 +27,7 @@
 
 #include <systemc>
 
+#include "common/due_process.h"
 #include "common/random.h"
 #include "common/types.h"
 
@@ -60,7 +61,7 @@ class clocked {
   bool late_ = false;
 };
 
-class core_clock : public sc_core::sc_module {
+class core_clock final : public due_process {
  public:
   /// `period_ps` must be a whole number of picoseconds (it is an integer) and at least 1.
   core_clock(const sc_core::sc_module_name& name, ps_t period_ps, std::uint64_t shuffle_seed = 0);
@@ -87,15 +88,14 @@ class core_clock : public sc_core::sc_module {
   /// The cycle being evaluated, or the last one evaluated.
   [[nodiscard]] cycle_t now() const { return now_; }
 
-  /// Evaluations and kernel activations so far (for `run --stats`).
+  /// Evaluations so far (for `run --stats`).
   [[nodiscard]] std::uint64_t wakes() const { return wakes_; }
 
-  [[nodiscard]] std::uint64_t activations() const { return activations_; }
-
  private:
-  static constexpr unsigned SlotBits = 12;
+  static constexpr unsigned SlotBits = 10;
   static constexpr unsigned Slots = 1U << SlotBits;
   static constexpr cycle_t SlotMask = Slots - 1;
+  static_assert(Slots <= 64 * 64, "one word tells which words are occupied");
 
   struct far_wake {
     cycle_t cycle;
@@ -107,37 +107,29 @@ class core_clock : public sc_core::sc_module {
     }
   };
 
-  void process();
-  void run_due();
+  void run_due() override;
   void evaluate(clocked& who, cycle_t t);
   void wake_after_due(clocked& who, cycle_t cycle);
   void insert(clocked& who, cycle_t cycle);
+  void put(clocked& who, cycle_t cycle);
   void import_far(cycle_t base);
   [[nodiscard]] cycle_t next_due(cycle_t from) const;
-  void schedule(cycle_t cycle);
 
   ps_t period_;
   std::unique_ptr<random_stream> shuffle_;
-  sc_core::sc_event due_;
-  cycle_t scheduled_ = NeverCycle;
   cycle_t now_ = 0;
   cycle_t base_ = 0;  ///< no wake before this cycle is in the wheel
   bool running_ = false;
   bool late_phase_ = false;
   std::uint64_t wakes_ = 0;
-  std::uint64_t activations_ = 0;
   std::uint64_t far_order_ = 0;
   std::vector<std::vector<clocked*>> slots_;
   std::array<std::uint64_t, Slots / 64> occupied_{};
+  std::uint64_t occupied_words_ = 0;  ///< which words of occupied_ are not 0
   std::priority_queue<far_wake> far_;
   std::vector<clocked*> batch_;
   std::vector<clocked*> late_;
 };
-
-/// Simulated time now, in picoseconds.
-inline ps_t now_ps() {
-  return sc_core::sc_time_stamp().value();
-}
 
 /// Throws config_error unless the SystemC time resolution is 1 ps (it is checked, never set).
 void require_picosecond_resolution();

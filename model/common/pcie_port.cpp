@@ -52,6 +52,8 @@ pcie_port::pcie_port(const sc_core::sc_module_name& name, sim_context& context,
     throw config_error("pcie.link_delay_ps must be at least 1");
   }
   receive.register_nb_transport_fw(this, &pcie_port::on_transport);
+  // Left to itself the socket would start a thread that turns blocking calls into the other kind.
+  receive.register_b_transport(this, &pcie_port::on_blocking_transport);
   receive.register_transport_dbg(this, &pcie_port::on_debug_transport);
   receive.register_get_direct_mem_ptr(this, &pcie_port::on_direct_memory);
 }
@@ -166,6 +168,11 @@ tlm::tlm_sync_enum pcie_port::on_transport(tlm::tlm_generic_payload& carrier, tl
   carrier.set_response_status(tlm::TLM_OK_RESPONSE);
   listener_->on_tlp(packet);
   return tlm::TLM_COMPLETED;
+}
+
+void pcie_port::on_blocking_transport(tlm::tlm_generic_payload& carrier, sc_core::sc_time& delay) {
+  tlm::tlm_phase phase = tlm::BEGIN_REQ;
+  (void)on_transport(carrier, phase, delay);
 }
 
 unsigned pcie_port::on_debug_transport(tlm::tlm_generic_payload& carrier) {

@@ -121,6 +121,7 @@ class pcie_port : public sc_core::sc_module, private timed {
 
   tlm::tlm_sync_enum on_transport(tlm::tlm_generic_payload& carrier, tlm::tlm_phase& phase,
                                   sc_core::sc_time& delay);
+  void on_blocking_transport(tlm::tlm_generic_payload& carrier, sc_core::sc_time& delay);
   unsigned on_debug_transport(tlm::tlm_generic_payload& carrier);
   bool on_direct_memory(tlm::tlm_generic_payload& carrier, tlm::tlm_dmi& granted);
   void on_time(ps_t now, std::uint64_t what) override;

@@ -2,6 +2,8 @@
 
 #include <systemc>
 
+#include "common/due_process.h"
+
 namespace carillon {
 
 std::exception_ptr& kept_exception() {
@@ -11,7 +13,12 @@ std::exception_ptr& kept_exception() {
 
 void run_simulation() {
   try {
-    sc_core::sc_start();
+    // Elaborates, so that the processes are all there.
+    sc_core::sc_start(sc_core::SC_ZERO_TIME);
+    if (!due_process::alone()) {
+      sc_core::sc_start();
+      return;
+    }
   } catch (const sc_core::sc_report&) {
     const std::exception_ptr kept = std::exchange(kept_exception(), nullptr);
     if (kept != nullptr) {
@@ -19,6 +26,7 @@ void run_simulation() {
     }
     throw;
   }
+  due_process::run_directly();
 }
 
 }  // namespace carillon

@@ -25,7 +25,7 @@ void guarded(Body&& body) {
   }
 }
 
-/// Runs until nothing is left to happen.
+/// Runs until nothing is left to happen: without the kernel if only due_processes exist.
 void run_simulation();
 
 }  // namespace carillon

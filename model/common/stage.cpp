@@ -30,49 +30,52 @@ bool port_monitor::any_condition(const watched& each, cycle_t t) {
   });
 }
 
-void port_monitor::recall(cycle_t t) {
-  if (t - evaluated_ > 1) {
-    for (const watched& each : inputs_) {
-      if (each.kept_by == nullptr || !each.port_bound) {
-        continue;
-      }
-      // Credits and transfers of cycle t-1 are settled; a condition may have come and gone since,
-      // then it wakes us itself.
-      const bool kept =
-          std::any_of(each.blockers.begin(), each.blockers.end(), [t](const blocker& one) {
-            return one.kind != blocker::kind_e::condition && holds(one, t - 1);
-          });
-      CARILLON_CHECK(kept || any_condition(each, t),
-                     "{}: unexplained cycle {}: what its front item waited for ({}) was over, but "
-                     "nobody looked",
-                     each.input->name(), t - 1, each.kept_by->name);
+void port_monitor::check_kept(cycle_t t) const {
+  for (const watched& each : inputs_) {
+    if (each.kept_by == nullptr || !each.port_bound) {
+      continue;
     }
+    // Credits and transfers of cycle t-1 are settled; a condition may have come and gone since,
+    // then it wakes us itself.
+    const bool kept =
+        std::any_of(each.blockers.begin(), each.blockers.end(), [t](const blocker& one) {
+          return one.kind != blocker::kind_e::condition && holds(one, t - 1);
+        });
+    CARILLON_CHECK(kept || any_condition(each, t),
+                   "{}: unexplained cycle {}: what its front item waited for ({}) was over, but "
+                   "nobody looked",
+                   each.input->name(), t - 1, each.kept_by->name);
   }
-  evaluated_ = t;
 }
 
 cycle_t port_monitor::explain(cycle_t t) {
   cycle_t next = NeverCycle;
+  port_bound_ = false;
   for (watched& each : inputs_) {
     each.kept_by = nullptr;
-    if (!each.input->takeable(t)) {
-      // Not takeable in t, so what is known becomes so later.
-      next = std::min(next, each.input->next_take());
-      continue;
+    const cycle_t takeable = each.input->next_take();
+    if (takeable > t) {
+      next = std::min(next, takeable);
+    } else {
+      explain(each, t);
     }
-    for (std::size_t i = 0; i < each.blockers.size(); ++i) {
-      if (holds(each.blockers[i], t)) {
-        each.input->explain(t, each.reasons[i]);
-        each.kept_by = &each.blockers[i];
-        break;
-      }
-    }
-    CARILLON_CHECK(each.kept_by != nullptr,
-                   "{}: unexplained cycle {}: its front item could move and did not",
-                   each.input->name(), t);
-    each.port_bound = each.kept_by->kind != blocker::kind_e::condition && !any_condition(each, t);
   }
   return next;
+}
+
+void port_monitor::explain(watched& each, cycle_t t) {
+  for (std::size_t i = 0; i < each.blockers.size(); ++i) {
+    if (holds(each.blockers[i], t)) {
+      each.input->explain(t, each.reasons[i]);
+      each.kept_by = &each.blockers[i];
+      break;
+    }
+  }
+  CARILLON_CHECK(each.kept_by != nullptr,
+                 "{}: unexplained cycle {}: its front item could move and did not",
+                 each.input->name(), t);
+  each.port_bound = each.kept_by->kind != blocker::kind_e::condition && !any_condition(each, t);
+  port_bound_ |= each.port_bound;
 }
 
 }  // namespace carillon

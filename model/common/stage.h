@@ -52,7 +52,12 @@ class port_monitor {
 
   /// To be called before the evaluation of cycle t: an input that waited since an evaluation before
   /// t-1 must have been kept by what it was booked for until now.
-  void recall(cycle_t t);
+  void recall(cycle_t t) {
+    if (port_bound_ && t - evaluated_ > 1) {
+      check_kept(t);
+    }
+    evaluated_ = t;
+  }
 
   /// To be called after the evaluation of cycle t. Returns the first cycle after t in which an item
   /// that is already known becomes takeable, NeverCycle if there is none: a wake for it may have
@@ -68,12 +73,15 @@ class port_monitor {
     bool port_bound = false;           ///< ... and no condition held then
   };
 
+  void check_kept(cycle_t t) const;
+  void explain(watched& each, cycle_t t);
   [[nodiscard]] static bool holds(const blocker& each, cycle_t t);
   [[nodiscard]] static bool any_condition(const watched& each, cycle_t t);
 
   sim_context& context_;
   std::vector<watched> inputs_;
   cycle_t evaluated_ = 0;
+  bool port_bound_ = false;  ///< an input is
 };
 
 class stage : public sc_core::sc_module, public clocked {

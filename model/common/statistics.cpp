@@ -1,37 +1,54 @@
 #include "common/statistics.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace carillon {
 
-void distribution::fold() const {
-  if (pending_.empty()) {
-    return;
+namespace {
+
+constexpr std::size_t SmallestTable = 16;
+
+}  // namespace
+
+distribution::bin& distribution::find(std::uint64_t value) {
+  std::size_t at = place_of(value);
+  while (table_[at].count != 0 && table_[at].value != value) {
+    at = (at + 1) & (table_.size() - 1);
   }
-  std::sort(pending_.begin(), pending_.end());
-  merged_.clear();
-  std::size_t at = 0;
-  const auto append = [this](std::uint64_t value, std::uint64_t count) {
-    if (!merged_.empty() && merged_.back().value == value) {
-      merged_.back().count += count;
-    } else {
-      merged_.push_back({value, count});
+  return table_[at];
+}
+
+void distribution::grow() {
+  std::vector<bin> old(std::max(SmallestTable, table_.size() * 2));
+  table_.swap(old);
+  for (const bin& each : old) {
+    if (each.count != 0) {
+      find(each.value) = each;
     }
-  };
-  for (const std::uint64_t value : pending_) {
-    while (at < bins_.size() && bins_[at].value <= value) {
-      append(bins_[at].value, bins_[at].count);
-      ++at;
-    }
-    append(value, 1);
   }
-  for (; at < bins_.size(); ++at) {
-    append(bins_[at].value, bins_[at].count);
+}
+
+void distribution::add_elsewhere(std::uint64_t value) {
+  if (used_ * 2 >= table_.size()) {
+    grow();
   }
-  bins_.swap(merged_);
-  pending_.clear();
-  // Folding touches every bin, so it waits for a number of samples in proportion to the bins.
-  threshold_ = std::max(SmallestThreshold, bins_.size() / 2);
+  bin& here = find(value);
+  used_ += here.count == 0 ? 1 : 0;
+  here.value = value;
+  ++here.count;
+}
+
+const std::vector<distribution::bin>& distribution::sorted() const {
+  if (sorted_samples_ != count_) {
+    sorted_.clear();
+    std::copy_if(table_.begin(), table_.end(), std::back_inserter(sorted_),
+                 [](const bin& each) { return each.count != 0; });
+    std::sort(sorted_.begin(), sorted_.end(),
+              [](const bin& a, const bin& b) { return a.value < b.value; });
+    sorted_samples_ = count_;
+  }
+  return sorted_;
 }
 
 double distribution::mean() const {
@@ -39,30 +56,27 @@ double distribution::mean() const {
 }
 
 std::uint64_t distribution::min() const {
-  fold();
-  return bins_.empty() ? 0 : bins_.front().value;
+  return count_ == 0 ? 0 : sorted().front().value;
 }
 
 std::uint64_t distribution::max() const {
-  fold();
-  return bins_.empty() ? 0 : bins_.back().value;
+  return count_ == 0 ? 0 : sorted().back().value;
 }
 
 std::uint64_t distribution::percentile(std::uint64_t numerator, std::uint64_t denominator) const {
-  fold();
-  if (bins_.empty()) {
+  if (count_ == 0) {
     return 0;
   }
   const std::uint64_t rank =
       std::max<std::uint64_t>(1, (count_ * numerator + denominator - 1) / denominator);
   std::uint64_t below = 0;
-  for (const bin& each : bins_) {
+  for (const bin& each : sorted()) {
     below += each.count;
     if (below >= rank) {
       return each.value;
     }
   }
-  return bins_.back().value;
+  return sorted().back().value;
 }
 
 }  // namespace carillon

@@ -93,9 +93,8 @@ void stream_base::ask_credit(cycle_t t, unsigned beats) {
 }
 
 void stream_base::reserve(cycle_t t, unsigned beats) {
-  const unsigned have = fold(t);
-  CARILLON_CHECK(have >= beats, "{}: {} beats accepted with {} credits in cycle {}", name_, beats,
-                 have, t);
+  CARILLON_CHECK(has_credit(t, beats), "{}: {} beats accepted with {} credits in cycle {}", name_,
+                 beats, available_, t);
   available_ -= beats;
   reserved_ += beats;
 }

@@ -72,7 +72,10 @@ class stream_base {
   /// Gives reserved credits back, usable at once: the item turned out smaller, or there is none.
   void cancel(cycle_t t, unsigned beats);
 
-  [[nodiscard]] bool has_credit(cycle_t t, unsigned beats = 1) { return fold(t) >= beats; }
+  [[nodiscard]] bool has_credit(cycle_t t, unsigned beats = 1) {
+    // Credits only come back: what was there is there.
+    return available_ >= beats || fold(t) >= beats;
+  }
 
   /// Arranges that the producer is woken as soon as `beats` credits are usable (at the earliest in
   /// t+1).

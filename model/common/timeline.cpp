@@ -4,41 +4,25 @@
 
 #include "common/clock.h"
 #include "common/error.h"
-#include "common/run.h"
 
 namespace carillon {
 
 timed::timed(timeline& line) : rank_(line.ranks_++) {}
 
-timeline::timeline(const sc_core::sc_module_name& name) : sc_core::sc_module(name), due_("due") {
+timeline::timeline(const sc_core::sc_module_name& name) : due_process(name) {
   require_picosecond_resolution();
-  SC_HAS_PROCESS(timeline);
-  SC_METHOD(process);
-  sensitive << due_;
-  dont_initialize();
 }
 
 void timeline::at(ps_t when, timed& who, std::uint64_t what) {
   CARILLON_CHECK(when >= now_ps(), "timeline: asked for {} ps at {} ps", when, now_ps());
   heap_.push_back({when, sequence_++, &who, what, who.rank_});
   std::push_heap(heap_.begin(), heap_.end(), comes_later{});
-  if (!running_ && when < scheduled_) {
+  if (!running_) {
     schedule(when);
   }
 }
 
-void timeline::schedule(ps_t when) {
-  scheduled_ = when;
-  due_.notify(sc_core::sc_time::from_value(when - now_ps()));
-}
-
-void timeline::process() {
-  guarded([this] { run_due(); });
-}
-
 void timeline::run_due() {
-  ++activations_;
-  scheduled_ = NeverPs;
   running_ = true;
   const ps_t now = now_ps();
   while (!heap_.empty() && heap_.front().when == now) {

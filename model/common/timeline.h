@@ -2,7 +2,7 @@
 //
 // The same contract as the core's: what happens at one instant is ordered by (time, port,
 // sequence), port being the rank in which the receivers were registered, never by the order in
-// which the kernel runs processes. One SC_METHOD and one event serve all receivers.
+// which the kernel runs processes. One process serves all receivers.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 
 #include <systemc>
 
+#include "common/due_process.h"
 #include "common/types.h"
 
 namespace carillon {
@@ -33,17 +34,15 @@ class timed {
   std::uint32_t rank_;
 };
 
-class timeline : public sc_core::sc_module {
+class timeline final : public due_process {
  public:
   explicit timeline(const sc_core::sc_module_name& name);
 
   /// Calls who.on_time(when, what) at time `when`, which must not lie in the past.
   void at(ps_t when, timed& who, std::uint64_t what = 0);
 
-  /// Callbacks and kernel activations so far (for `run --stats`).
+  /// Callbacks so far (for `run --stats`).
   [[nodiscard]] std::uint64_t callbacks() const { return callbacks_; }
-
-  [[nodiscard]] std::uint64_t activations() const { return activations_; }
 
   [[nodiscard]] bool idle() const { return heap_.empty(); }
 
@@ -68,17 +67,12 @@ class timeline : public sc_core::sc_module {
     }
   };
 
-  void process();
-  void run_due();
-  void schedule(ps_t when);
+  void run_due() override;
 
-  sc_core::sc_event due_;
-  ps_t scheduled_ = NeverPs;
   bool running_ = false;
   std::uint32_t ranks_ = 0;
   std::uint64_t sequence_ = 0;
   std::uint64_t callbacks_ = 0;
-  std::uint64_t activations_ = 0;
   std::vector<entry> heap_;
 };
 

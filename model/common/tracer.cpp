@@ -51,7 +51,7 @@ std::vector<span> message_record::path(milestone from, milestone to) const {
   return result;
 }
 
-tracer::tracer() : slots_(InitialSlots) {
+tracer::tracer() : slots_(InitialSlots), slot_mask_(InitialSlots - 1) {
   intern("");
 }
 
@@ -74,6 +74,7 @@ void tracer::grow() {
     }
   }
   slots_ = std::move(bigger);
+  slot_mask_ = static_cast<std::uint32_t>(slots_.size() - 1);
 }
 
 message_record* tracer::find_straggler(std::uint32_t id) {
@@ -87,7 +88,7 @@ void tracer::make_room(std::uint32_t id) {
     grow();
     return;
   }
-  message_record& slot = slots_[id & (slots_.size() - 1)];
+  message_record& slot = slot_of(id);
   const std::uint32_t old = slot.id;
   stragglers_.emplace(old, std::move(slot));
   slot = {};
@@ -96,14 +97,18 @@ void tracer::make_room(std::uint32_t id) {
 trace_ref tracer::open(ps_t begin, const message_info& info) {
   const std::uint32_t id = ++last_id_;
   CARILLON_CHECK(id != 0, "tracer: message ids used up");
-  while (slots_[id & (slots_.size() - 1)].id != 0) {
+  while (slot_of(id).id != 0) {
     make_room(id);
   }
-  message_record& record = slots_[id & (slots_.size() - 1)];
+  message_record& record = slot_of(id);
   record.id = id;
   record.holders = 1;
   record.info = info;
   record.marks = {};
+  if (!spare_.empty()) {
+    record.spans = std::move(spare_.back());
+    spare_.pop_back();
+  }
   record.spans.clear();
   record.spans.push_back({begin, begin, 0, 0, 0, 0, span_kind::service});
   const trace_ref ref{id, 0};
@@ -126,28 +131,29 @@ void tracer::release(trace_ref ref) {
   for (message_observer* observer : observers_) {
     observer->on_message(*record);
   }
+  spare_.push_back(std::move(record->spans));
+  record->spans.clear();
   if (const std::uint32_t id = record->id; stragglers_.erase(id) == 0) {
     record->id = 0;
   }
 }
 
-trace_ref tracer::add(trace_ref from, trace_site site, span_kind kind, name_id reason, ps_t begin,
-                      ps_t end) {
-  message_record* record = find(from.message);
-  if (record == nullptr) {
-    return from;
-  }
-  CARILLON_CHECK(record->spans[from.span].end == begin,
+trace_ref tracer::append(message_record& record, trace_ref from, trace_site site, span_kind kind,
+                         name_id reason, ps_t begin, ps_t end) {
+  // Built in its place: a copy would be read back in larger pieces than it was just written in,
+  // which stalls the host's processor.
+  record.spans.emplace_back(begin, end, from.span, site.place, site.row, reason, kind);
+  return {record.id, static_cast<std::uint32_t>(record.spans.size() - 1)};
+}
+
+void tracer::refuse(const message_record& record, trace_ref from, trace_site site, span_kind kind,
+                    ps_t begin, ps_t end) const {
+  const ps_t known = record.spans[from.span].end;
+  CARILLON_CHECK(known == begin,
                  "{}: a {} span of message {} begins at {} ps, but its history ends at {} ps",
-                 name(site.place), to_string(kind), from.message, begin,
-                 record->spans[from.span].end);
-  CARILLON_CHECK(end >= begin, "{}: a span of message {} ends at {} ps before it begins at {} ps",
-                 name(site.place), from.message, end, begin);
-  if (begin == end) {
-    return from;
-  }
-  record->spans.push_back({begin, end, from.span, site.place, site.row, reason, kind});
-  return {from.message, static_cast<std::uint32_t>(record->spans.size() - 1)};
+                 name(site.place), to_string(kind), from.message, begin, known);
+  throw model_error(fmt::format("{}: a span of message {} ends at {} ps before it begins at {} ps",
+                                name(site.place), from.message, end, begin));
 }
 
 ps_t tracer::end_of(trace_ref ref) const {

@@ -79,13 +79,14 @@ struct message_info {
   std::uint64_t bytes = 0;
 };
 
-struct message_record {
+/// What an appended span looks at comes first, in one cache line.
+struct alignas(64) message_record {
   std::uint32_t id = 0;  ///< 0: the slot is free
   std::uint32_t holders = 0;
-  message_info info;
   std::vector<span> spans;  ///< spans[0] is an empty root that ends when the message was opened
   std::array<std::uint32_t, MilestoneCount>
       marks{};  ///< span that ends at the milestone, + 1; 0: absent
+  message_info info;
 
   [[nodiscard]] bool reached(milestone point) const {
     return marks[static_cast<std::size_t>(point)] != 0;
@@ -118,6 +119,9 @@ class tracer {
 
   [[nodiscard]] const std::string& name(name_id id) const { return names_[id]; }
 
+  /// All ids so far are smaller.
+  [[nodiscard]] std::size_t name_count() const { return names_.size(); }
+
   trace_site site(std::string_view place, std::string_view row) {
     return {intern(place), intern(row)};
   }
@@ -142,7 +146,19 @@ class tracer {
   /// Appends a span to the chain of `from` and returns the new end of the chain. Empty spans are
   /// left out. `begin` must be the end of `from`.
   trace_ref add(trace_ref from, trace_site site, span_kind kind, name_id reason, ps_t begin,
-                ps_t end);
+                ps_t end) {
+    message_record* record = find(from.message);
+    if (record == nullptr) {
+      return from;
+    }
+    if (record->spans[from.span].end != begin || end < begin) [[unlikely]] {
+      refuse(*record, from, site, kind, begin, end);
+    }
+    if (begin == end) {
+      return from;
+    }
+    return append(*record, from, site, kind, reason, begin, end);
+  }
 
   trace_ref service(trace_ref from, trace_site site, ps_t begin, ps_t end) {
     return add(from, site, span_kind::service, 0, begin, end);
@@ -191,17 +207,23 @@ class tracer {
 
  private:
   [[nodiscard]] message_record* find(std::uint32_t id) {
-    message_record& slot = slots_[id & (slots_.size() - 1)];
+    message_record& slot = slot_of(id);
     if (slot.id == id) [[likely]] {
       return id != 0 ? &slot : nullptr;
     }
     return stragglers_.empty() ? nullptr : find_straggler(id);
   }
 
+  [[nodiscard]] message_record& slot_of(std::uint32_t id) { return slots_[id & slot_mask_]; }
+
   [[nodiscard]] const message_record* find(std::uint32_t id) const {
     return const_cast<tracer*>(this)->find(id);
   }
 
+  static trace_ref append(message_record& record, trace_ref from, trace_site site, span_kind kind,
+                          name_id reason, ps_t begin, ps_t end);
+  [[noreturn]] void refuse(const message_record& record, trace_ref from, trace_site site,
+                           span_kind kind, ps_t begin, ps_t end) const;
   [[nodiscard]] message_record* find_straggler(std::uint32_t id);
   void make_room(std::uint32_t id);
   void grow();
@@ -209,9 +231,11 @@ class tracer {
   std::vector<std::string> names_;
   std::map<std::string, name_id, std::less<>> ids_;
   std::vector<message_record> slots_;  ///< by the low bits of the id
+  std::uint32_t slot_mask_;            ///< their number - 1
   /// Old messages that others needed the slots of: one that never ends must not make the table grow
   /// with the run.
   std::map<std::uint32_t, message_record> stragglers_;
+  std::vector<std::vector<span>> spare_;  ///< of completed messages; the last one is still warm
   std::uint32_t last_id_ = 0;
   std::uint64_t completed_ = 0;
   std::vector<message_observer*> observers_;
