@@ -16,7 +16,7 @@ constexpr std::uint64_t Buffer = machine::MemoryBase + 0x1000;
 
 parameters core_parameters() {
   parameters params = slow_link();
-  params.host.root_complex_ps = 25'000;
+  params.host.root_complex_ps = 50'000;  // 25 ns each way
   params.cpu.mmio_store_ps = 5'000;
   params.cpu.wc_store_ps = 4'000;
   params.cpu.wc_flush_ps = 20'000;

@@ -31,8 +31,7 @@ TEST(nic_latency, the_reference_path_takes_470_cycles_and_each_stage_its_budget)
 }
 
 TEST(nic_latency, a_root_complex_100_ns_slower_costs_100_cycles_in_each_stage_that_reads_the_host) {
-  // host.root_complex_ps is the latency of one direction: 50 ns more each way.
-  const json summary = run_with("doorbell_to_wire", {"host.root_complex_ps=62500"});
+  const json summary = run_with("doorbell_to_wire", {"host.root_complex_ps=125000"});
   EXPECT_EQ(cycles(summary, "wqe_fetch"), 250);
   EXPECT_EQ(cycles(summary, "payload_dma"), 300);
   expect_others_unchanged(summary, {{"wqe_fetch", 0}, {"payload_dma", 0}});

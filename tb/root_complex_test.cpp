@@ -16,7 +16,7 @@ namespace {
 
 parameters host_parameters() {
   parameters params = slow_link();
-  params.host.root_complex_ps = 25'000;
+  params.host.root_complex_ps = 50'000;  // 25 ns each way
   params.host.memory_read_ps = 35'000;
   params.host.memory_write_ps = 30'000;
   params.host.ddio = false;
@@ -534,8 +534,8 @@ TEST_F(root_complex_test, the_reference_read_of_64_bytes_takes_80_7_ns_and_a_pag
   run();
   const ps_t small = device->seen[0].last - 1'000'000;
   const ps_t page = device->seen[8].last - 2'000'000;
-  // Twice link 12 and root complex 12.5, memory 29.8, and 24 + 84 bytes at 458.493 Gb/s.
-  EXPECT_NEAR(static_cast<double>(small), 2 * 12'000 + 2 * 12'500 + 29'800 + 1'884, 2);
+  // Twice link 12, root complex 25, memory 29.8, and 24 + 84 bytes at 458.493 Gb/s.
+  EXPECT_NEAR(static_cast<double>(small), 2 * 12'000 + 25'000 + 29'800 + 1'884, 2);
   // 8 * 532 - 84 bytes at 458.493 Gb/s.
   EXPECT_NEAR(static_cast<double>(page - small), 72'795, 2);
 }

@@ -123,8 +123,8 @@ struct parameters {
   } pcie;
 
   struct host_t {
-    // root complex, each direction of a request [ps]
-    std::int64_t root_complex_ps = 12500;
+    // root complex, request and answer together; half of it each way [ps]
+    std::int64_t root_complex_ps = 25000;
     // DRAM read [ps]
     std::int64_t memory_read_ps = 29800;
     // DRAM write until visible [ps]
@@ -313,10 +313,10 @@ inline constexpr std::array<param_desc, 63> ParamTable = {{
      "an integer from 1 to 2047", provenance::Assumed,
      "no public figure",
      "non-posted data credits of the NIC"},
-    {"host.root_complex_ps", param_type::Integer, "ps", "12500", "0", "10000000", "",
+    {"host.root_complex_ps", param_type::Integer, "ps", "25000", "0", "10000000", "",
      "an integer from 0 to 10000000", provenance::Assumed,
      "fitted: no public split of the round trip; the sum is at pcie.link_delay_ps",
-     "root complex, each direction of a request"},
+     "root complex, request and answer together; half of it each way"},
     {"host.memory_read_ps", param_type::Integer, "ps", "29800", "0", "10000000", "",
      "an integer from 0 to 10000000", provenance::Assumed,
      "fitted: no public split of the round trip; the sum is at pcie.link_delay_ps",

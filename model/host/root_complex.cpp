@@ -114,6 +114,14 @@ void root_complex::discard(tlp* packet, ps_t arrived) {
 }
 
 /// When the memory takes a request that could enter it at `ready`.
+ps_t root_complex::way_in() const {
+  return static_cast<ps_t>(context_.params.host.root_complex_ps) - way_out();
+}
+
+ps_t root_complex::way_out() const {
+  return static_cast<ps_t>(context_.params.host.root_complex_ps) / 2;
+}
+
 ps_t root_complex::memory_slot(tlp* packet, ps_t ready, std::uint64_t bytes) {
   const ps_t begin = memory_pipe_.take(ready, bytes);
   packet->trace =
@@ -135,7 +143,7 @@ void root_complex::take_read(tlp* packet, const tlp_header& header, ps_t arrived
 
   const trace_site in{self_.place, packet->row};
   const trace_site memory{memory_place_, packet->row};
-  const ps_t ready = arrived + host.root_complex_ps;
+  const ps_t ready = arrived + way_in();
   packet->trace = context_.trace.service(packet->trace, in, arrived, ready);
 
   ps_t sampled{};
@@ -157,7 +165,7 @@ void root_complex::take_read(tlp* packet, const tlp_header& header, ps_t arrived
   }
   last_sampled_ = sampled;
   packet->trace =
-      context_.trace.service(packet->trace, in, sampled, sampled + host.root_complex_ps);
+      context_.trace.service(packet->trace, in, sampled, sampled + way_out());
   reads_.push(access);
   at(sampled, work::read_sampled);
 }
@@ -200,7 +208,7 @@ void root_complex::take_write(tlp* packet, const tlp_header& header, ps_t arrive
   stats_.write_bytes += access.range.bytes;
 
   const trace_site memory{memory_place_, packet->row};
-  const ps_t ready = arrived + host.root_complex_ps;
+  const ps_t ready = arrived + way_in();
   packet->trace = context_.trace.service(packet->trace, {self_.place, packet->row}, arrived, ready);
   ps_t begin = memory_slot(packet, ready, access.range.bytes);
   const bool to_cache = host.ddio && memory_.attributes(access.range.address).cached;
@@ -224,14 +232,13 @@ void root_complex::refuse(tlp* packet, const tlp_header& header, ps_t arrived) {
     discard(packet, arrived);
     return;
   }
-  const ps_t root_complex_ps = context_.params.host.root_complex_ps;
   memory_access access{packet, header, {0, 0}, completion_status::UnsupportedRequest};
-  const ps_t ready = arrived + root_complex_ps;
+  const ps_t ready = arrived + way_in();
   const ps_t sampled = std::max(ready, last_sampled_);
   const trace_site in{self_.place, packet->row};
   packet->trace = context_.trace.service(packet->trace, in, arrived, ready);
   packet->trace = context_.trace.wait(packet->trace, in, posted_order_, ready, sampled);
-  packet->trace = context_.trace.service(packet->trace, in, sampled, sampled + root_complex_ps);
+  packet->trace = context_.trace.service(packet->trace, in, sampled, sampled + way_out());
   last_sampled_ = sampled;
   reads_.push(access);
   at(sampled, work::read_sampled);
@@ -293,7 +300,7 @@ void root_complex::sample(const memory_access& access) {
       }
     }
     // The completions of one read become ready together.
-    at(now_ps() + context_.params.host.root_complex_ps, work::send_completions);
+    at(now_ps() + way_out(), work::send_completions);
   }
   request->release();
 }
@@ -347,7 +354,7 @@ void root_complex::store(const memory_access& access) {
 
 void root_complex::depart(tlp* packet, trace_ref trace, name_id row) {
   const ps_t now = now_ps();
-  const ps_t ready = now + context_.params.host.root_complex_ps;
+  const ps_t ready = now + way_out();
   packet->row = row;
   packet->trace = context_.trace.service(trace, {self_.place, row}, now, ready);
   requests_.push(packet);
@@ -437,7 +444,7 @@ void root_complex::take_completion(tlp* packet, const tlp_header& header, ps_t a
   }
   if (last) {
     const trace_site in{self_.place, packet->row};
-    const ps_t through = arrived + context_.params.host.root_complex_ps;
+    const ps_t through = arrived + way_in();
     // A completion does not pass the writes before it: what they wrote is there when the CPU goes
     // on.
     const ps_t ready = std::max(through, last_visible_);

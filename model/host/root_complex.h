@@ -1,16 +1,16 @@
 // The host's end of a PCIe link: serves the device's reads and writes of host memory and carries
 // the CPU's accesses to the device.
 //
-// Upstream. A request is taken when its last symbol is in. A read spends host.root_complex_ps on
+// Upstream. A request is taken when its last symbol is in. A read spends half of host.root_complex_ps on
 // the way in, then host.memory_read_ps, at the end of which its data is sampled, then
-// host.root_complex_ps on the way out; the completions are cut by pcie.mps, pcie.rcb and
-// pcie.completion_split and leave in order. A write is visible host.root_complex_ps and
+// the other half on the way out; the completions are cut by pcie.mps, pcie.rcb and
+// pcie.completion_split and leave in order. A write is visible half of host.root_complex_ps and
 // host.memory_write_ps later (host.llc_write_ps if it allocates in the cache). Memory is pipelined:
 // it takes the next request when host.memory_gbps has room for it. Writes become visible in their
 // order of arrival; a read never sees memory as it was before an earlier write.
 //
-// Downstream. An access of the CPU spends host.root_complex_ps, then leaves in order; a read's
-// answer comes host.root_complex_ps after the last symbol of its completion.
+// Downstream. An access of the CPU spends half of it, then leaves in order; a read's
+// answer comes the other half after the last symbol of its completion.
 #pragma once
 
 #include <cstdint>
@@ -145,6 +145,9 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
   void drop(tlp* packet);
   void discard(tlp* packet, ps_t arrived);
   void apply_fault(memory_access& access);
+  /// From the link towards memory or the CPU, and back.
+  [[nodiscard]] ps_t way_in() const;
+  [[nodiscard]] ps_t way_out() const;
   ps_t memory_slot(tlp* packet, ps_t ready, std::uint64_t bytes);
 
   void sample(const memory_access& access);

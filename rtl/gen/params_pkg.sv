@@ -45,8 +45,8 @@ package params_pkg;
   localparam int unsigned PcieNicCreditsNph = 32;
   // non-posted data credits of the NIC [16 B]
   localparam int unsigned PcieNicCreditsNpd = 32;
-  // root complex, each direction of a request [ps]
-  localparam int unsigned HostRootComplexPs = 12500;
+  // root complex, request and answer together; half of it each way [ps]
+  localparam int unsigned HostRootComplexPs = 25000;
   // DRAM read [ps]
   localparam int unsigned HostMemoryReadPs = 29800;
   // DRAM write until visible [ps]
