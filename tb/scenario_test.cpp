@@ -244,6 +244,12 @@ INSTANTIATE_TEST_SUITE_P(
         bad_input{"sink", "[trace]\nsinks = [\"sqlit\"]\n", {"s.toml:2: trace.sinks", "`sqlite`"}},
         bad_input{
             "expect", "[expect]\na.b = { minimum = 3 }\n", {"s.toml:2: expect.a.b.minimum", "min"}},
+        bad_input{"expect_path",
+                  "[expect]\nlatncy.doorbell_to_wire.min = 470\n",
+                  {"s.toml:2: expect.latncy.doorbell_to_wire.min", "did you mean `latency`"}},
+        bad_input{"expect_counter",
+                  "[expect]\ncounters.nic0.doorbels = 1\n",
+                  {"s.toml:2: expect.counters.nic0.doorbels", "did you mean `doorbells`"}},
         bad_input{"expect_empty", "[expect]\na.b = { }\n", {"expect.a.b", "value, min or max"}},
         bad_input{
             "point_label", "[[points]]\nworkload = { size = 3 }\n", {"s.toml:1: points", "label"}},

@@ -1,11 +1,14 @@
 #include "cli/expect_settings.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <optional>
 #include <string_view>
 
+#include "cli/paths.h"
 #include "cli/text.h"
+#include "gen/counters.h"
 
 namespace carillon {
 
@@ -53,6 +56,51 @@ void read_limits(const std::string& file, const setting& value, expectation& to)
   }
 }
 
+const std::vector<std::string>& summary_keys() {
+  static const std::vector<std::string> Keys = {
+      "schema",       "scenario", "seed",     "profile",  "impl",       "messages",
+      "simulated_ns", "latency",  "stages",   "path",     "places",     "rates",
+      "checks",       "points",   "counters", "workload", "parameters", "stats"};
+  return Keys;
+}
+
+std::vector<std::string> counter_names() {
+  std::vector<std::string> names;
+  for (const counter_desc& each : CounterTable) {
+    names.emplace_back(each.name);
+  }
+  return names;
+}
+
+void require_known(const setting& value, const std::string& word,
+                   const std::vector<std::string>& known) {
+  if (std::find(known.begin(), known.end(), word) == known.end()) {
+    value.fail(fmt::format("no summary has \"{}\"{}", word, suggestion(word, known)));
+  }
+}
+
+/// Refuses a path that no summary can have. Which stages, places and points a run passes is only
+/// known afterwards.
+void check_path(const setting& value, const std::string& path) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at <= path.size();) {
+    const std::size_t end = std::min(path.find('.', at), path.size());
+    words.push_back(path.substr(at, end - at));
+    at = end + 1;
+  }
+  require_known(value, words[0], summary_keys());
+  const std::size_t first = words[0] == "points" && words.size() > 2 ? 2 : 0;
+  if (first != 0) {
+    require_known(value, words[first], summary_keys());
+  }
+  if (words[first] == "latency" && words.size() > first + 1) {
+    require_known(value, words[first + 1], latency_path_names());
+  }
+  if (words[first] == "counters" && words.size() > first + 2) {
+    require_known(value, words[first + 2], counter_names());
+  }
+}
+
 }  // namespace
 
 void read_expectations(const std::string& file, const setting& section,
@@ -77,6 +125,7 @@ void read_expectations(const std::string& file, const setting& section,
     } else {
       value.wrong_type("a number, a string, true, false or {min, max, value, tolerance, percent}");
     }
+    check_path(value, expect.path);
     to.push_back(std::move(expect));
   });
 }

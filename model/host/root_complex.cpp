@@ -164,8 +164,7 @@ void root_complex::take_read(tlp* packet, const tlp_header& header, ps_t arrived
     packet->trace = context_.trace.wait(packet->trace, in, posted_order_, ready, sampled);
   }
   last_sampled_ = sampled;
-  packet->trace =
-      context_.trace.service(packet->trace, in, sampled, sampled + way_out());
+  packet->trace = context_.trace.service(packet->trace, in, sampled, sampled + way_out());
   reads_.push(access);
   at(sampled, work::read_sampled);
 }

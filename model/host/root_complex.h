@@ -1,9 +1,9 @@
 // The host's end of a PCIe link: serves the device's reads and writes of host memory and carries
 // the CPU's accesses to the device.
 //
-// Upstream. A request is taken when its last symbol is in. A read spends half of host.root_complex_ps on
-// the way in, then host.memory_read_ps, at the end of which its data is sampled, then
-// the other half on the way out; the completions are cut by pcie.mps, pcie.rcb and
+// Upstream. A request is taken when its last symbol is in. A read spends half of
+// host.root_complex_ps on the way in, then host.memory_read_ps, at the end of which its data is
+// sampled, then the other half on the way out; the completions are cut by pcie.mps, pcie.rcb and
 // pcie.completion_split and leave in order. A write is visible half of host.root_complex_ps and
 // host.memory_write_ps later (host.llc_write_ps if it allocates in the cache). Memory is pipelined:
 // it takes the next request when host.memory_gbps has room for it. Writes become visible in their
