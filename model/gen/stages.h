@@ -73,16 +73,16 @@ inline constexpr unsigned Outstanding = 32;
 inline constexpr unsigned MaxBeats = 16;
 // base and state lookup in the context RAM (reference)
 inline constexpr unsigned Lookup = 5;
-// arbitration and request generation (documented)
+// arbitration and request generation (assumed)
 inline constexpr unsigned Arbiter = 10;
-// from the completion's arrival in the core to the WQE visible (documented)
+// from the completion's arrival in the core to the WQE visible (assumed)
 inline constexpr unsigned Done = 9;
 // WQEBBs fetched for one QP per grant, at most (assumed)
 inline constexpr unsigned GrantWqebbs = 4;
 inline constexpr stage_timing_desc TimingTable[] = {
     {"lookup", 5, "reference", "base and state lookup in the context RAM"},
-    {"arbiter", 10, "documented", "arbitration and request generation"},
-    {"done", 9, "documented", "from the completion's arrival in the core to the WQE visible"},
+    {"arbiter", 10, "assumed", "arbitration and request generation"},
+    {"done", 9, "assumed", "from the completion's arrival in the core to the WQE visible"},
     {"grant_wqebbs", 4, "assumed", "WQEBBs fetched for one QP per grant, at most"},
 };
 }  // namespace wqe_fetch
@@ -94,19 +94,19 @@ inline constexpr unsigned InitiationInterval = 1;
 inline constexpr unsigned Depth = 16;
 inline constexpr unsigned Outstanding = 0;
 inline constexpr unsigned MaxBeats = 1;
-// request to the RAM (documented)
+// request to the RAM (assumed)
 inline constexpr unsigned Hop = 1;
-// RAM access (documented)
+// RAM access (assumed)
 inline constexpr unsigned Ram = 4;
-// reads a cycle and bank (documented)
+// reads a cycle and bank (assumed)
 inline constexpr unsigned ReadPorts = 2;
-// writes a cycle and bank (documented)
+// writes a cycle and bank (assumed)
 inline constexpr unsigned WritePorts = 1;
 inline constexpr stage_timing_desc TimingTable[] = {
-    {"hop", 1, "documented", "request to the RAM"},
-    {"ram", 4, "documented", "RAM access"},
-    {"read_ports", 2, "documented", "reads a cycle and bank"},
-    {"write_ports", 1, "documented", "writes a cycle and bank"},
+    {"hop", 1, "assumed", "request to the RAM"},
+    {"ram", 4, "assumed", "RAM access"},
+    {"read_ports", 2, "assumed", "reads a cycle and bank"},
+    {"write_ports", 1, "assumed", "writes a cycle and bank"},
 };
 }  // namespace qpc_ram
 
@@ -118,11 +118,11 @@ inline constexpr unsigned Depth = 48;
 inline constexpr unsigned Outstanding = 64;
 inline constexpr unsigned MaxBeats = 16;
 inline constexpr unsigned MaxPacketBytes = 988;
-// each further data segment, for its key read (documented)
+// each further data segment, for its key read (assumed)
 inline constexpr unsigned ExtraSge = 1;
-// from the last key's line to the result visible (documented)
+// from the last key's line to the result visible (assumed)
 inline constexpr unsigned Keys = 5;
-// data segments of a WQE, at most (documented)
+// data segments of a WQE, at most (assumed)
 inline constexpr unsigned MaxSge = 30;
 // WQEs that wait for their context (assumed)
 inline constexpr unsigned CtxSlots = 16;
@@ -133,9 +133,9 @@ inline constexpr unsigned KeyReadDepth = 64;
 // key reads in flight, and the entries of their answers (assumed)
 inline constexpr unsigned KeySlots = 64;
 inline constexpr stage_timing_desc TimingTable[] = {
-    {"extra_sge", 1, "documented", "each further data segment, for its key read"},
-    {"keys", 5, "documented", "from the last key's line to the result visible"},
-    {"max_sge", 30, "documented", "data segments of a WQE, at most"},
+    {"extra_sge", 1, "assumed", "each further data segment, for its key read"},
+    {"keys", 5, "assumed", "from the last key's line to the result visible"},
+    {"max_sge", 30, "assumed", "data segments of a WQE, at most"},
     {"ctx_slots", 16, "assumed", "WQEs that wait for their context"},
     {"ctx_read_depth", 8, "assumed", "entries of the stream of context reads"},
     {"key_read_depth", 64, "assumed", "entries of the stream of key reads"},
@@ -166,16 +166,16 @@ inline constexpr unsigned Depth = 1024;
 inline constexpr unsigned Outstanding = 64;
 inline constexpr unsigned MaxBeats = 64;
 inline constexpr unsigned MaxPacketBytes = 4096;
-// from the grant to the first read request (documented)
+// from the grant to the first read request (assumed)
 inline constexpr unsigned Issue = 1;
 // from the last byte's arrival in the core to the packet visible (assumed)
 inline constexpr unsigned Release = 1;
-// packets that fit the buffer (documented)
+// packets that fit the buffer (assumed)
 inline constexpr unsigned PacketBuffers = 16;
 inline constexpr stage_timing_desc TimingTable[] = {
-    {"issue", 1, "documented", "from the grant to the first read request"},
+    {"issue", 1, "assumed", "from the grant to the first read request"},
     {"release", 1, "assumed", "from the last byte's arrival in the core to the packet visible"},
-    {"packet_buffers", 16, "documented", "packets that fit the buffer"},
+    {"packet_buffers", 16, "assumed", "packets that fit the buffer"},
 };
 }  // namespace payload_dma
 
@@ -218,16 +218,16 @@ inline constexpr unsigned Depth = 132;
 inline constexpr unsigned Outstanding = 0;
 inline constexpr unsigned MaxBeats = 66;
 inline constexpr unsigned MaxPacketBytes = 4198;
-// header states (documented)
+// header states (assumed)
 inline constexpr unsigned Header = 4;
-// context lookup (documented)
+// context lookup (assumed)
 inline constexpr unsigned Lookup = 5;
-// verdict after the last beat (documented)
+// verdict after the last beat (assumed)
 inline constexpr unsigned Icrc = 4;
 inline constexpr stage_timing_desc TimingTable[] = {
-    {"header", 4, "documented", "header states"},
-    {"lookup", 5, "documented", "context lookup"},
-    {"icrc", 4, "documented", "verdict after the last beat"},
+    {"header", 4, "assumed", "header states"},
+    {"lookup", 5, "assumed", "context lookup"},
+    {"icrc", 4, "assumed", "verdict after the last beat"},
 };
 }  // namespace rx_parser
 
