@@ -4,6 +4,7 @@
 #include <string>
 
 #include "common/random.h"
+#include "common/roce_packet.h"
 #include "gen/bytes.h"
 #include "host/verbs.h"
 
@@ -140,7 +141,7 @@ task<> queue_pair::to_rtr(cpu& core, const queue_pair_address& peer,
   path.hop_limit = options.hop_limit;
   path.tclass = static_cast<std::uint8_t>(params.wire.dscp << 2 | Ect0);
   path.rgid_rip = peer.address;
-  path.udp_sport = udp_source_port(qpn_, peer.qpn);
+  path.udp_sport = udp_source_port(path.flow_label, qpn_, peer.qpn);
   path.eth_prio = static_cast<std::uint8_t>(params.wire.priority);
   path.vhca_port_num = 1;
   path.rmac = peer.mac;

@@ -122,12 +122,4 @@ bool build_receive_wqe(const receive_request& request, std::span<std::uint8_t> s
   return true;
 }
 
-std::uint16_t udp_source_port(std::uint32_t local_qpn, std::uint32_t remote_qpn) {
-  std::uint64_t mixed = std::uint64_t{local_qpn} * remote_qpn;
-  mixed ^= mixed >> 20;
-  mixed ^= mixed >> 40;
-  const auto label = static_cast<std::uint32_t>(mixed & 0xfffff);
-  return static_cast<std::uint16_t>(((label & 0x3fff) ^ ((label & 0xfc000) >> 14)) | 0xc000);
-}
-
 }  // namespace carillon

@@ -73,7 +73,4 @@ void build_wqe(const work_request& request, std::uint32_t qpn, std::uint16_t wqe
 /// by a segment with the invalid key. Returns false if it does not fit.
 bool build_receive_wqe(const receive_request& request, std::span<std::uint8_t> stride);
 
-/// UDP source port of a connection whose flow label is 0.
-std::uint16_t udp_source_port(std::uint32_t local_qpn, std::uint32_t remote_qpn);
-
 }  // namespace carillon
