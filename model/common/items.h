@@ -88,7 +88,6 @@ struct dma_read {
   buffer_ref into;
   std::uint32_t into_offset = 0;
   std::uint64_t cookie = 0;          ///< returned as it was
-  bool same_packet_follows = false;  ///< more reads of the same group follow (for the trace only)
 };
 
 struct dma_read_done {
