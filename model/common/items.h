@@ -87,7 +87,7 @@ struct dma_read {
   std::uint32_t length = 0;
   buffer_ref into;
   std::uint32_t into_offset = 0;
-  std::uint64_t cookie = 0;          ///< returned as it was
+  std::uint64_t cookie = 0;  ///< returned as it was
 };
 
 struct dma_read_done {
