@@ -70,6 +70,7 @@ std::array<flow_credits, 3> advertised_credits(const parameters& params) {
 
 constexpr unsigned ShortQueue = 8;
 constexpr unsigned LineQueue = stage_spec::qpc_ram::Depth;
+constexpr unsigned ControlQueue = 16;
 constexpr unsigned DmaQueue = 64;
 constexpr unsigned WritesQueue = 1024;  ///< beats: a few of the largest messages' packets
 constexpr unsigned MaxDmaBeats = BufferBytes / BeatBytes;
@@ -134,6 +135,16 @@ struct nic::parts {
       make.of<context_write>("responder.context_write", 16);
   std::unique_ptr<stream<qp_error>> send_errors =
       make.of<qp_error>("tx_sched.qp_error", ShortQueue);
+  std::unique_ptr<stream<qp_error>> requester_errors =
+      make.of<qp_error>("requester.qp_error", ShortQueue);
+  std::unique_ptr<stream<qp_error>> responder_errors =
+      make.of<qp_error>("responder.qp_error", ShortQueue);
+  std::unique_ptr<stream<key_invalidation>> local_invalidations =
+      make.of<key_invalidation>("tx_sched.key_invalidation", ShortQueue);
+  std::unique_ptr<stream<key_invalidation>> remote_invalidations =
+      make.of<key_invalidation>("responder.key_invalidation", ShortQueue);
+  context_pair payload_keys{make, "payload_dma", ShortQueue, LineQueue};
+  context_pair requester_keys{make, "requester", ShortQueue, LineQueue};
 
   // Transmit.
   std::unique_ptr<stream<doorbell>> doorbells =
@@ -149,6 +160,9 @@ struct nic::parts {
       make.of<packet_item>("tx_sched.direct", stage_spec::tx_sched::Depth);
   std::unique_ptr<stream<sent_packet>> sent =
       make.of<sent_packet>("tx_sched.sent", stage_spec::tx_sched::Depth);
+  std::unique_ptr<stream<send_control>> send_controls =
+      make.of<send_control>("requester.control", ControlQueue);
+  std::unique_ptr<stream<refetch>> refetches = make.of<refetch>("tx_sched.refetch", ControlQueue);
   dma_pair payload_reads{make, "payload_dma", DmaQueue,
                          stage_spec::payload_dma::Outstanding* MaxSge};
   std::unique_ptr<stream<packet_item>> filled = make.of<packet_item>(
@@ -169,8 +183,23 @@ struct nic::parts {
   dma_pair receive_dma{make, "responder", DmaQueue, DmaQueue};
   std::unique_ptr<stream<dma_write>> payload_writes =
       make.of<dma_write>("responder.dma_write", WritesQueue, MaxDmaBeats);
-  std::unique_ptr<stream<ack_item>> acknowledges =
-      make.of<ack_item>("responder.acknowledge", stage_spec::responder::Depth);
+  std::unique_ptr<stream<response_item>> acknowledges =
+      make.of<response_item>("responder.acknowledge", stage_spec::responder::Depth);
+  std::unique_ptr<stream<response_failure>> response_failures =
+      make.of<response_failure>("tx_sched.response_failure", ShortQueue);
+  /// Each half of a QP tells the other that it failed.
+  std::unique_ptr<stream<qp_error>> requester_faults =
+      make.of<qp_error>("requester.fault", ControlQueue);
+  std::unique_ptr<stream<qp_error>> responder_faults =
+      make.of<qp_error>("responder.fault", ControlQueue);
+  std::unique_ptr<stream<dma_write>> response_writes =
+      make.of<dma_write>("requester.dma_write", WritesQueue, MaxDmaBeats);
+  std::unique_ptr<stream<async_event>> requester_events =
+      make.of<async_event>("requester.event", ShortQueue);
+  std::unique_ptr<stream<async_event>> responder_events =
+      make.of<async_event>("responder.event", ShortQueue);
+  std::unique_ptr<stream<queue_doorbell>> queue_doorbells =
+      make.of<queue_doorbell>("uar.queue_doorbell", stage_spec::uar::Depth);
   std::unique_ptr<stream<cqe_item>> receive_cqes =
       make.of<cqe_item>("responder.cqe", stage_spec::responder::Depth);
   std::unique_ptr<stream<cqe_item>> send_cqes =
@@ -188,6 +217,8 @@ struct nic::parts {
       make.of<qp_command>("pcie_endpoint.requester_command", ShortQueue);
   std::unique_ptr<stream<qp_command>> responder_commands =
       make.of<qp_command>("pcie_endpoint.responder_command", ShortQueue);
+  std::unique_ptr<stream<srq_command>> srq_commands =
+      make.of<srq_command>("pcie_endpoint.srq_command", ShortQueue);
   std::unique_ptr<stream<cq_command>> cq_commands =
       make.of<cq_command>("pcie_endpoint.completion_command", ShortQueue);
 
@@ -272,7 +303,8 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                                {*completion_context.reads, *completion_context.lines, "completion"},
                                {*command_context.reads, *command_context.lines, "pcie_endpoint"}},
                               {command_lines.get(), responder_lines.get()},
-                              {send_errors.get()}});
+                              {send_errors.get()},
+                              {}});
   dma = &add<dma_engine>(
       "dma_engine", dma_engine::ports{port,
                                       {{*fetch_dma.reads, *fetch_dma.done, "wqe_fetch"},

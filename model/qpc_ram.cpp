@@ -15,17 +15,32 @@ constexpr std::size_t bank_index(context_kind kind) {
   return static_cast<std::size_t>(kind);
 }
 
+context_store::sizes sizes_of(const parameters& params) {
+  const auto log2 = [](std::int64_t value) { return static_cast<unsigned>(value); };
+  return {log2(params.nic.log_max_qp),   log2(params.nic.log_max_cq),
+          log2(params.nic.log_max_mkey), log2(params.nic.log_max_mtt_lines),
+          log2(params.nic.log_max_srq),  log2(params.nic.log_max_eq)};
+}
+
 }  // namespace
 
-context_store::context_store(unsigned log_qps, unsigned log_cqs, unsigned log_mkeys) {
-  const std::size_t qps = std::size_t{1} << log_qps;
+context_store::context_store(const sizes& lines) {
+  const std::size_t qps = std::size_t{1} << lines.log_qps;
   for (const auto kind : {context_kind::qpc_common, context_kind::qpc_address,
                           context_kind::qpc_requester, context_kind::qpc_responder}) {
     banks_[bank_index(kind)].resize(qps);
   }
-  banks_[bank_index(context_kind::cqc)].resize(std::size_t{1} << log_cqs);
-  banks_[bank_index(context_kind::mkey)].resize(std::size_t{1} << log_mkeys);
+  const auto give = [this](context_kind kind, unsigned log_lines) {
+    banks_[bank_index(kind)].resize(std::size_t{1} << log_lines);
+  };
+  give(context_kind::cqc, lines.log_cqs);
+  give(context_kind::mkey, lines.log_mkeys);
+  give(context_kind::mtt, lines.log_mtt_lines);
+  give(context_kind::srq, lines.log_srqs);
+  give(context_kind::eqc, lines.log_eqs);
   errors_.resize(qps);
+  send_errors_.resize(qps);
+  invalid_keys_.resize(std::size_t{1} << lines.log_mkeys);
 }
 
 const std::vector<context_store::line>& context_store::bank(context_kind kind) const {
@@ -41,10 +56,14 @@ context_store::line context_store::read(context_kind kind, std::uint32_t index) 
     return {};
   }
   line result = bank(kind)[index];
-  if (kind == context_kind::qpc_common && errors_[index]) {
+  if (kind == context_kind::qpc_common && (errors_[index] || send_errors_[index])) {
     qpc_common common = qpc_common::unpack(result.data());
-    common.state = qp_state::Err;
+    common.state = errors_[index] ? qp_state::Err : qp_state::Sqer;
     common.pack(result.data());
+  } else if (kind == context_kind::mkey && invalid_keys_[index]) {
+    mkey_line key = mkey_line::unpack(result.data());
+    key.valid = 0;
+    key.pack(result.data());
   }
   return result;
 }
@@ -54,16 +73,29 @@ bool context_store::write(context_kind kind, std::uint32_t index, const line& da
     return false;
   }
   banks_[bank_index(kind)][index] = data;
-  if (kind == context_kind::qpc_common &&
-      qpc_common::unpack(data.data()).state == qp_state::Reset) {
-    errors_[index] = false;
+  if (kind == context_kind::qpc_common) {
+    const qp_state state = qpc_common::unpack(data.data()).state;
+    if (state == qp_state::Reset) {
+      errors_[index] = false;
+    }
+    if (state == qp_state::Reset || state == qp_state::Rts) {
+      send_errors_[index] = false;
+    }
+  } else if (kind == context_kind::mkey) {
+    invalid_keys_[index] = false;
   }
   return true;
 }
 
-void context_store::set_error(std::uint32_t qpn) {
+void context_store::set_error(std::uint32_t qpn, bool send_queue_only) {
   if (qpn < errors_.size()) {
-    errors_[qpn] = true;
+    (send_queue_only ? send_errors_ : errors_)[qpn] = true;
+  }
+}
+
+void context_store::invalidate(std::uint32_t mkey) {
+  if (mkey < invalid_keys_.size()) {
+    invalid_keys_[mkey] = true;
   }
 }
 
@@ -71,8 +103,7 @@ qpc_ram::qpc_ram(const sc_core::sc_module_name& name, nic_shared& nic, ports con
     : stage(name, nic.context, "qpc_ram"),
       nic_(nic),
       ports_(std::move(connected)),
-      store_(nic.context.params.nic.log_max_qp, nic.context.params.nic.log_max_cq,
-             nic.context.params.nic.log_max_mkey) {
+      store_(sizes_of(nic.context.params)) {
   for (read_port& port : ports_.reads) {
     const trace_site booked = nic.context.trace.site(path(), port.row);
     port.requests.to(*this, booked);
@@ -98,14 +129,25 @@ qpc_ram::qpc_ram(const sc_core::sc_module_name& name, nic_shared& nic, ports con
     errors->to(*this, site());
     watch(*errors, {});
   }
+  for (auto* invalidations : ports_.invalidations) {
+    invalidations->to(*this, site());
+    watch(*invalidations, {});
+  }
 }
 
 void qpc_ram::evaluate(cycle_t t) {
   for (auto* errors : ports_.errors) {
     if (errors->takeable(t)) {
       const qp_error item = errors->take(t);
-      store_.set_error(item.qpn);
+      store_.set_error(item.qpn, item.send_queue_only);
       forward_to_readers(t, context_kind::qpc_common, item.qpn);
+    }
+  }
+  for (auto* invalidations : ports_.invalidations) {
+    if (invalidations->takeable(t)) {
+      const std::uint32_t index = invalidations->take(t).index;
+      store_.invalidate(index);
+      forward_to_readers(t, context_kind::mkey, index);
     }
   }
   bool written = false;

@@ -5,7 +5,9 @@
 // line read is as of the cycle before it is visible. Each kind of line has one writer. The error
 // bit of a QP is set-only, may be set by both directions, and overlays the state in its qpc_common
 // line until a command writes that line with state RESET: a command that read the line before the
-// error and writes it after cannot undo it.
+// error and writes it after cannot undo it. The error bit of a send queue (UC, UD) likewise makes
+// the state SQER until a command writes RTS or RESET. An invalidated memory key stays invalid until
+// a command writes its line.
 #pragma once
 
 #include <array>
@@ -23,21 +25,33 @@ class context_store {
  public:
   using line = std::array<std::uint8_t, BeatBytes>;
 
-  /// Numbers of lines: 2^log_qps of each QPC kind, 2^log_cqs, 2^log_mkeys.
-  context_store(unsigned log_qps, unsigned log_cqs, unsigned log_mkeys);
+  /// How many lines of each kind there are, as log2.
+  struct sizes {
+    unsigned log_qps = 0;
+    unsigned log_cqs = 0;
+    unsigned log_mkeys = 0;
+    unsigned log_mtt_lines = 0;
+    unsigned log_srqs = 0;
+    unsigned log_eqs = 0;
+  };
+
+  explicit context_store(const sizes& lines);
 
   [[nodiscard]] bool valid(context_kind kind, std::uint32_t index) const;
   /// The line as a reader sees it; zeros for an index that does not exist.
   [[nodiscard]] line read(context_kind kind, std::uint32_t index) const;
   /// False, and nothing happens, for an index that does not exist.
   bool write(context_kind kind, std::uint32_t index, const line& data);
-  void set_error(std::uint32_t qpn);
+  void set_error(std::uint32_t qpn, bool send_queue_only = false);
+  void invalidate(std::uint32_t mkey);
 
  private:
   [[nodiscard]] const std::vector<line>& bank(context_kind kind) const;
 
-  std::array<std::vector<line>, 6> banks_;
+  std::array<std::vector<line>, ContextKinds> banks_;
   std::vector<bool> errors_;
+  std::vector<bool> send_errors_;
+  std::vector<bool> invalid_keys_;
 };
 
 class qpc_ram final : public stage {
@@ -52,6 +66,7 @@ class qpc_ram final : public stage {
     std::vector<read_port> reads;                ///< highest priority first
     std::vector<stream<context_write>*> writes;  ///< likewise
     std::vector<stream<qp_error>*> errors;
+    std::vector<stream<key_invalidation>*> invalidations;
   };
 
   qpc_ram(const sc_core::sc_module_name& name, nic_shared& nic, ports connected);

@@ -369,11 +369,10 @@ bool responder::write_one(cycle_t t, std::uint8_t id) {
     return false;
   }
   if (acks) {
-    ack_item ack;
+    response_item ack;
     ack.trace = history;
     ack.function = slot.packet.function;
     ack.qpn = slot.packet.qpn;
-    ack.remote_qpn = slot.common.remote_qpn;
     ack.psn = slot.packet.psn;
     ack.syndrome = AckSyndrome;
     ack.msn = slot.step.next.rmsn;

@@ -34,7 +34,7 @@ class responder : public stage {
     stream<dma_write>& writes;          ///< payload - dma_engine
     stream<context_write>& lines;       ///< qpc_responder - qpc_ram
     stream<qp_commit>& commits;         ///< decided requests - rx_parser
-    stream<ack_item>& acks;             ///< acknowledges - tx_sched
+    stream<response_item>& acks;             ///< acknowledges - tx_sched
     stream<cqe_item>& cqes;             ///< completions of receive WQEs - completion
   };
 

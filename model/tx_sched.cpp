@@ -141,7 +141,7 @@ bool tx_sched::grant_acknowledge(cycle_t t) {
     ports_.direct.ask_credit(t);
     return false;
   }
-  const ack_item item = ports_.acknowledges.take(t);
+  const response_item item = ports_.acknowledges.take(t);
   packet_item packet;
   packet.trace = item.trace;
   packet.source = packet_source::acknowledge;

@@ -22,7 +22,7 @@ class tx_sched final : public stage {
  public:
   struct ports {
     stream<work_item>& work;
-    stream<ack_item>& acknowledges;
+    stream<response_item>& acknowledges;
     stream<payload_left>& left;
     stream<qp_command>& commands;
     stream<packet_item>& payload;  ///< to payload_dma

@@ -72,7 +72,7 @@ class tx_sched_bench : public testing::TestWithParam<int> {
  protected:
   explicit tx_sched_bench(const parameters& params = {})
       : bench(static_cast<std::uint64_t>(GetParam()), params),
-        ports{bench.port<work_item>("work", 48, 16), bench.port<ack_item>("acknowledges"),
+        ports{bench.port<work_item>("work", 48, 16), bench.port<response_item>("acknowledges"),
               bench.port<payload_left>("left", 64),  bench.port<qp_command>("commands"),
               bench.port<packet_item>("payload"),    bench.port<packet_item>("direct"),
               bench.port<sent_packet>("sent"),       bench.port<qp_error>("errors")},
@@ -129,8 +129,8 @@ class tx_sched_bench : public testing::TestWithParam<int> {
     return item;
   }
 
-  static ack_item acknowledge(std::uint32_t psn) {
-    ack_item item;
+  static response_item acknowledge(std::uint32_t psn) {
+    response_item item;
     item.qpn = OtherQp;
     item.psn = psn;
     item.syndrome = 0x1f;
@@ -144,7 +144,7 @@ class tx_sched_bench : public testing::TestWithParam<int> {
   tx_sched::ports ports;
   tx_sched dut;
   source<work_item> works;
-  source<ack_item> acknowledges;
+  source<response_item> acknowledges;
   source<qp_command> commands;
   sink<sent_packet> sent;
   sink<qp_error> errors;

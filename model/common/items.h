@@ -88,6 +88,9 @@ struct dma_read {
   buffer_ref into;
   std::uint32_t into_offset = 0;
   std::uint64_t cookie = 0;  ///< returned as it was
+  /// It is sent only when so many of the responder's writes have been: what a READ or an atomic
+  /// reads includes the WRITEs before it.
+  std::uint64_t writes_before = 0;
 };
 
 struct dma_read_done {
@@ -120,9 +123,14 @@ enum class context_kind : std::uint8_t {
   qpc_responder,
   cqc,
   mkey,
+  mtt,
+  srq,
+  eqc,
 };
 
-/// Reads one 64-byte line. `index` is the QPN, CQN or mkey index.
+inline constexpr std::size_t ContextKinds = 9;
+
+/// Reads one 64-byte line. `index` is the QPN, CQN, mkey index, translation line, SRQ or EQ number.
 struct context_read {
   trace_ref trace;
   context_kind kind = context_kind::qpc_common;
@@ -135,6 +143,13 @@ struct context_line {
   std::uint32_t index = 0;
   bool valid = false;  ///< the index exists (an object that was never created still reads as zeros)
   std::array<std::uint8_t, BeatBytes> data{};
+};
+
+/// Invalidates a memory key: a set-only bit over its line until a command writes it (tx_sched for
+/// LOCAL_INVAL, responder for SEND_INVAL -> qpc_ram). The index alone; the variant was checked.
+struct key_invalidation {
+  trace_ref trace;
+  std::uint32_t index = 0;
 };
 
 /// Writes one whole line.
@@ -170,15 +185,23 @@ struct wqe_item {
   std::uint8_t ds = 0;          ///< 16-byte units in `bytes`, from the fetched control segment
   wqe_origin origin = wqe_origin::fetched;
   dma_status status = dma_status::ok;
+  std::uint8_t epoch = 0;  ///< go-back count of the send queue when it was fetched
   buffer_ref bytes;
 };
 
 inline constexpr unsigned MaxSge = 30;
 
+/// Bytes of the datagram segment that the body of a UD work request begins with, and of the header
+/// of inline data behind it.
+inline constexpr std::uint32_t DatagramBytes = 48;
+inline constexpr std::uint32_t InlineHeaderBytes = 4;
+
 /// A checked work request (wqe_parser -> tx_sched). Its fields travel beside every beat and count
 /// in the first; `body` holds 64 bytes a beat: the inline bytes from offset 0, or the mlx5 data
-/// segments (16 bytes each, as in the WQE). So an item has max(1, ceil(body bytes / 64)) beats, and
-/// its body is complete only with its last beat.
+/// segments (16 bytes each, as in the WQE). The body of a UD request is the WQE behind its control
+/// segment as it is: the datagram segment, then the data segments or the inline segment with its
+/// header. So an item has max(1, ceil(body bytes / 64)) beats, and its body is complete only with
+/// its last beat. The data segments of a READ or an atomic say where the response goes.
 struct work_item {
   trace_ref trace;
   std::uint16_t function = 0;
@@ -189,23 +212,36 @@ struct work_item {
   std::uint8_t fm_ce_se = 0;
   std::uint8_t syndrome = 0;  ///< not 0: the WQE failed and completes with this error
   bool drop = false;          ///< the QP was not ready to send: counted, no completion
+  std::uint8_t epoch = 0;     ///< of the wqe_item
   bool is_inline = false;
+  bool paged = false;        ///< a key of its data segments has a page list
   std::uint8_t service = 0;  ///< mlx5 service type
   std::uint8_t mtu_code = 0;
   std::uint8_t sge_count = 0;
-  std::uint32_t imm = 0;     ///< as in the control segment (big-endian value)
+  std::uint32_t imm = 0;     ///< as in the control segment: immediate, or the key to invalidate
   std::uint32_t length = 0;  ///< total payload bytes
   std::uint64_t remote_address = 0;
   std::uint32_t rkey = 0;
+  std::uint64_t swap_add = 0;  ///< of an atomic
+  std::uint64_t compare = 0;
   std::uint32_t send_cqn = 0;
   buffer_ref body;  ///< empty if there is no payload
 
-  [[nodiscard]] std::uint32_t body_bytes() const {
-    return is_inline ? length : std::uint32_t{sge_count} * 16;
+  [[nodiscard]] bool datagram() const { return service == UdService; }
+
+  /// Where the inline bytes or the data segments begin in the body.
+  [[nodiscard]] std::uint32_t data_offset() const {
+    return datagram() ? DatagramBytes + (is_inline ? InlineHeaderBytes : 0) : 0;
   }
+
+  [[nodiscard]] std::uint32_t body_bytes() const {
+    return data_offset() + (is_inline ? length : std::uint32_t{sge_count} * 16);
+  }
+
+  static constexpr std::uint8_t UdService = 2;
 };
 
-enum class packet_source : std::uint8_t { request, acknowledge };
+enum class packet_source : std::uint8_t { request, acknowledge, atomic_acknowledge, read_response };
 
 /// One packet to build (tx_sched -> payload_dma -> packet_builder). In payload_dma's output `frame`
 /// holds the payload at PayloadOffset.
@@ -227,15 +263,22 @@ struct packet_item {
   std::uint64_t remote_address = 0;
   std::uint32_t rkey = 0;
   std::uint32_t dma_length = 0;
-  std::uint32_t imm = 0;
+  std::uint32_t imm = 0;  ///< also the key of a SEND with invalidate
+  // AtomicETH (with the remote address and key); AtomicAckETH has the original value in `swap_add`
+  std::uint64_t swap_add = 0;
+  std::uint64_t compare = 0;
   // AETH
   std::uint8_t syndrome = 0;
   std::uint32_t msn = 0;
-  // where the payload is
+  // Where the payload is: in the body, by the body's data segments, or, for a read_response, at
+  // `remote_address` + `message_offset` under the key `rkey`.
   bool is_inline = false;
+  bool paged = false;  ///< a key has a page list: addresses must be translated
   std::uint8_t sge_count = 0;
+  std::uint32_t data_offset = 0;     ///< of the inline bytes or data segments in the body
   std::uint32_t message_offset = 0;  ///< of this packet's first byte in the message
-  buffer_ref body;                   ///< of the work_item
+  std::uint64_t writes_before = 0;   ///< of a read_response: see dma_read
+  buffer_ref body;                   ///< of the work_item; a UD request's begins with its address
   buffer_ref frame;                  ///< payload at PayloadOffset, once payload_dma has it
   bool poisoned = false;             ///< a read of its payload failed
 };
@@ -244,21 +287,64 @@ struct packet_item {
 /// it, so that the builder writes them without moving a byte.
 inline constexpr std::uint32_t PayloadOffset = 128;
 
-/// What tx_sched tells the requester when it has granted the last packet of a work request, in PSN
-/// order.
+/// What tx_sched tells the requester of every request packet that it has granted, in PSN order; and
+/// of WQEs that end without one.
 struct sent_packet {
   trace_ref trace;
   std::uint32_t qpn = 0;
+  std::uint8_t epoch = 0;  ///< of its WQE: older ones than the requester's are of no interest
   std::uint32_t psn = 0;
-  bool last = false;  ///< last packet of the WQE
+  std::uint32_t first_psn = 0;  ///< of the WQE
+  std::uint32_t last_psn = 0;   ///< of the WQE; of a READ, of its last response
+  bool last = false;            ///< last packet of the WQE
+  bool no_packet = false;       ///< the WQE sends nothing (LOCAL_INVAL, NOP) and takes no PSN
+  bool ack_request = false;
   std::uint16_t wqe_index = 0;
   std::uint8_t wqebbs = 0;
   std::uint8_t opcode = 0;
+  std::uint8_t service = 0;
+  std::uint8_t mtu_code = 0;
   bool signaled = false;
-  std::uint8_t syndrome = 0;  ///< not 0: no packet was sent, the WQE completes with this error
+  bool solicited_event = false;  ///< its completion raises an event (ce 3)
+  /// Not 0: the WQE completes with this error when those before it have. Its packets from `psn` on
+  /// were not sent.
+  std::uint8_t syndrome = 0;
+  std::uint8_t vendor_syndrome = 0;
   std::uint32_t length = 0;
   std::uint32_t send_cqn = 0;
   std::uint16_t function = 0;
+  // Of READs and atomics: where the response goes.
+  bool paged = false;
+  std::uint8_t sge_count = 0;
+  buffer_ref body;
+};
+
+/// How the requester governs what tx_sched sends of a QP.
+enum class send_control_kind : std::uint8_t {
+  progress,  ///< packets before `psn` are acknowledged, `reads_done` READs and atomics are answered
+  halt,      ///< from now on only WQEs of the new epoch count; nothing is sent until a restart
+  restart,   ///< like halt; then go on at `psn`, which is `skip` packets into WQE `wqe_index`
+  error,     ///< the QP is in error (UC, UD: its send queue): what comes is flushed
+};
+
+struct send_control {
+  trace_ref trace;
+  send_control_kind kind = send_control_kind::progress;
+  std::uint32_t qpn = 0;
+  std::uint8_t epoch = 0;
+  std::uint32_t psn = 0;
+  std::uint32_t skip = 0;
+  std::uint16_t wqe_index = 0;
+  std::uint8_t reads_done = 0;  ///< since the last such item
+};
+
+/// tx_sched -> wqe_fetch: go on fetching at `wqe_index`; what was fetched before is of no use. The
+/// messages' histories are in nic_shared::posted.
+struct refetch {
+  trace_ref trace;
+  std::uint32_t qpn = 0;
+  std::uint8_t epoch = 0;
+  std::uint16_t wqe_index = 0;
 };
 
 // Frames
@@ -296,10 +382,18 @@ struct rx_packet {
   bool solicited = false;
   bool ack_request = false;
   std::uint32_t psn = 0;
-  std::uint64_t remote_address = 0;
+  std::uint64_t remote_address = 0;  ///< RETH, AtomicETH
   std::uint32_t rkey = 0;
   std::uint32_t dma_length = 0;
-  std::uint32_t imm = 0;
+  std::uint32_t imm = 0;       ///< ImmDt; IETH: the key to invalidate
+  std::uint64_t swap_add = 0;  ///< AtomicETH
+  std::uint64_t compare = 0;
+  std::uint64_t atomic_result = 0;  ///< AtomicAckETH
+  std::uint32_t source_qpn = 0;     ///< DETH
+  std::uint32_t qkey = 0;
+  bool ipv6 = false;
+  std::uint8_t priority = 0;
+  std::uint32_t ip_offset = 0;  ///< of the IP header in `bytes`
   std::uint8_t syndrome = 0;
   std::uint32_t msn = 0;
   std::uint32_t payload = 0;  ///< bytes, padding removed
@@ -309,15 +403,33 @@ struct rx_packet {
   std::array<std::uint8_t, BeatBytes> responder{};  ///< qpc_responder line as looked up
 };
 
-/// An acknowledge to send (responder -> tx_sched's control input).
-struct ack_item {
+enum class response_kind : std::uint8_t { acknowledge, atomic, read };
+
+/// An answer to send (responder -> tx_sched). Those of one QP leave in the order in which they are
+/// pushed; of different QPs, acknowledges and atomic results go before READ data.
+struct response_item {
   trace_ref trace;
+  response_kind kind = response_kind::acknowledge;
   std::uint16_t function = 0;
   std::uint32_t qpn = 0;
-  std::uint32_t remote_qpn = 0;
-  std::uint32_t psn = 0;
+  std::uint32_t psn = 0;  ///< of the packet answered; of a READ, of its first response
   std::uint8_t syndrome = 0;
   std::uint32_t msn = 0;
+  std::uint64_t atomic_result = 0;
+  // READ
+  std::uint64_t address = 0;  ///< virtual
+  std::uint32_t rkey = 0;
+  std::uint32_t length = 0;
+  std::uint8_t mtu_code = 0;
+  bool paged = false;
+  std::uint64_t writes_before = 0;  ///< see dma_read
+};
+
+/// The data of a READ could not be read (tx_sched -> responder): the response stops before `psn`.
+struct response_failure {
+  trace_ref trace;
+  std::uint32_t qpn = 0;
+  std::uint32_t psn = 0;
 };
 
 /// The responder has decided about a request packet and written the QP's line (responder ->
@@ -340,18 +452,46 @@ struct cqe_item {
   std::uint32_t byte_count = 0;
   std::uint32_t imm = 0;
   std::uint32_t remote_qpn = 0;
-  bool solicited = false;
+  std::uint32_t srqn = 0;
+  std::uint8_t service_level = 0;
+  bool grh = false;        ///< the buffer begins with 40 bytes of IP header
+  bool solicited = false;  ///< counts for a CQ that is armed for solicited completions
+  bool event = false;      ///< raises an event even if the CQ is not armed (ce 3)
   milestone point = milestone::count_;
+};
+
+/// Something that an EQ should tell (responder, requester -> completion).
+struct async_event {
+  trace_ref trace;
+  std::uint16_t function = 0;
+  std::uint8_t kind = 0;  ///< event_type
+  std::uint8_t sub_type = 0;
+  std::uint8_t queue_type = 0;
+  std::uint32_t number = 0;
+};
+
+/// A CQ or EQ doorbell, ownership not yet checked (uar -> completion).
+struct queue_doorbell {
+  trace_ref trace;
+  std::uint16_t function = 0;
+  std::uint32_t uar_page = 0;
+  bool eq = false;              ///< EQ doorbell, else CQ arm
+  bool arm = false;             ///< EQ: arms it
+  bool solicited_only = false;  ///< CQ
+  std::uint8_t arm_sn = 0;      ///< CQ
+  std::uint32_t number = 0;
+  std::uint32_t consumer_index = 0;
 };
 
 // Commands
 // ---------------------------------------------------------------------------------------------
 
-/// Moves a QP to the error state: a set-only bit over its qpc_common line (tx_sched, responder ->
-/// qpc_ram).
+/// Moves a QP to the error state. Over its qpc_common line (requester, responder -> qpc_ram) it is
+/// a set-only bit; between requester and responder it says that the other half failed.
 struct qp_error {
   trace_ref trace;
   std::uint32_t qpn = 0;
+  bool send_queue_only = false;  ///< UC, UD: to SQER, the receive side goes on
 };
 
 /// Says that a packet of this QP has left payload_dma (payload_dma -> tx_sched), so that one
@@ -359,6 +499,9 @@ struct qp_error {
 struct payload_left {
   trace_ref trace;
   std::uint32_t qpn = 0;
+  bool response = false;  ///< a read_response
+  std::uint32_t psn = 0;
+  dma_status status = dma_status::ok;  ///< not ok: the packet is dropped
 };
 
 /// Tells the owners of per-QP state that a command changed it (pcie_endpoint -> wqe_fetch,
@@ -373,13 +516,26 @@ struct qp_command {
   std::uint8_t log_rq_size = 0;
   std::uint32_t send_psn = 0;
   std::uint32_t receive_psn = 0;
+  // The lines as the command has left them.
+  std::array<std::uint8_t, BeatBytes> common{};
+  std::array<std::uint8_t, BeatBytes> requester{};
+  std::array<std::uint8_t, BeatBytes> responder{};
 };
 
-/// Tells completion that a CQ was created or destroyed (pcie_endpoint -> completion): its counters
-/// start again.
+/// Tells completion that a CQ or EQ was created or destroyed (pcie_endpoint -> completion): its
+/// counters start again.
 struct cq_command {
   trace_ref trace;
-  std::uint32_t cqn = 0;
+  std::uint32_t cqn = 0;  ///< or EQ number
+  bool eq = false;
+  std::array<std::uint8_t, BeatBytes> line{};
+};
+
+/// Tells the responder that an SRQ was created or destroyed (pcie_endpoint -> responder).
+struct srq_command {
+  trace_ref trace;
+  std::uint32_t srqn = 0;
+  std::array<std::uint8_t, BeatBytes> line{};  ///< srq_line
 };
 
 }  // namespace carillon

@@ -29,6 +29,9 @@ static_assert(static_cast<unsigned>(line_kind::QpcResponder) ==
               static_cast<unsigned>(context_kind::qpc_responder));
 static_assert(static_cast<unsigned>(line_kind::Cqc) == static_cast<unsigned>(context_kind::cqc));
 static_assert(static_cast<unsigned>(line_kind::Mkey) == static_cast<unsigned>(context_kind::mkey));
+static_assert(static_cast<unsigned>(line_kind::Mtt) == static_cast<unsigned>(context_kind::mtt));
+static_assert(static_cast<unsigned>(line_kind::Srq) == static_cast<unsigned>(context_kind::srq));
+static_assert(static_cast<unsigned>(line_kind::Eqc) == static_cast<unsigned>(context_kind::eqc));
 static_assert(static_cast<unsigned>(wqe_source::Fetched) ==
               static_cast<unsigned>(wqe_origin::fetched));
 static_assert(static_cast<unsigned>(wqe_source::BlueFlame) ==
@@ -62,6 +65,7 @@ struct beat_codec<wqe_item> {
     b.ds = item.ds;
     b.origin = static_cast<wqe_source>(item.origin);
     b.status = static_cast<read_result>(item.status);
+    b.epoch = item.epoch;
     b.first = index == 0;
     b.last = index + 1 == count;
     // The bytes of a WQE that could not be read are nobody's; a WQE has a control segment whatever
@@ -82,6 +86,7 @@ struct beat_codec<wqe_item> {
     item.ds = b.ds;
     item.origin = static_cast<wqe_origin>(b.origin);
     item.status = static_cast<dma_status>(b.status);
+    item.epoch = b.epoch;
     item.bytes = buffers.take();
     return item;
   }
@@ -164,6 +169,7 @@ struct beat_codec<work_item> {
     b.opcode = item.opcode;
     b.fm_ce_se = item.fm_ce_se;
     b.syndrome = static_cast<cqe_syndrome>(item.syndrome);
+    b.epoch = item.epoch;
     b.drop = item.drop;
     b.is_inline = item.is_inline;
     b.service = static_cast<qp_service>(item.service);
@@ -173,6 +179,9 @@ struct beat_codec<work_item> {
     b.length = item.length;
     b.remote_address = item.remote_address;
     b.rkey = item.rkey;
+    b.swap_add = item.swap_add;
+    b.compare = item.compare;
+    b.paged = item.paged;
     b.send_cqn = item.send_cqn;
     b.first = index == 0;
     b.last = index + 1 == count;
@@ -193,6 +202,7 @@ struct beat_codec<work_item> {
     item.opcode = b.opcode;
     item.fm_ce_se = b.fm_ce_se;
     item.syndrome = static_cast<std::uint8_t>(b.syndrome);
+    item.epoch = b.epoch;
     item.drop = b.drop != 0;
     item.is_inline = b.is_inline != 0;
     item.service = static_cast<std::uint8_t>(b.service);
@@ -202,6 +212,9 @@ struct beat_codec<work_item> {
     item.length = b.length;
     item.remote_address = b.remote_address;
     item.rkey = b.rkey;
+    item.swap_add = b.swap_add;
+    item.compare = b.compare;
+    item.paged = b.paged != 0;
     item.send_cqn = b.send_cqn;
     if (item.body_bytes() != 0) {
       item.body = buffers.take();

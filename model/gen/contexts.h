@@ -336,6 +336,7 @@ struct qpc_common {
     static constexpr unsigned NoRq = 0x3;
     static constexpr unsigned CsReq = 0x3;
     static constexpr unsigned CsRes = 0x3;
+    static constexpr unsigned Srq = 0x3;
     static constexpr unsigned Pd = 0x5;
     static constexpr unsigned FunctionId = 0x8;
     static constexpr unsigned Pkey = 0xa;
@@ -379,6 +380,8 @@ struct qpc_common {
   std::uint8_t cs_req{};
   // inline scatter to the CQE as responder: 0 no, 1 32 bytes, 2 64 bytes
   std::uint8_t cs_res{};
+  // receives from a shared receive queue
+  std::uint8_t srq{};
   // PD
   std::uint32_t pd{};
   // owner: 0 the PF, i + 1 VF i
@@ -389,7 +392,7 @@ struct qpc_common {
   std::uint32_t uar_page{};
   // WQE_BASE_ADDR: IOVA of SQ slot 0
   std::uint64_t wqe_base_addr{};
-  // IOVA of RQ slot 0
+  // IOVA of RQ slot 0; the SRQ number when srq is set
   std::uint64_t rq_base_addr{};
   // CQ_NUM of the send queue
   std::uint32_t cq_num_send{};
@@ -423,6 +426,7 @@ struct qpc_common {
     x.no_rq = static_cast<std::uint8_t>((w0 >> 6) & 0x1);
     x.cs_req = static_cast<std::uint8_t>((w0 >> 4) & 0x3);
     x.cs_res = static_cast<std::uint8_t>((w0 >> 2) & 0x3);
+    x.srq = static_cast<std::uint8_t>((w0 >> 1) & 0x1);
     const std::uint64_t w4 = bytes::load_be<4>(p + 4);
     x.pd = static_cast<std::uint32_t>(w4 & 0xffffff);
     const std::uint64_t w8 = bytes::load_be<4>(p + 8);
@@ -461,7 +465,8 @@ struct qpc_common {
         (std::uint64_t{sig_enable} & 0x1) << 7 |
         (std::uint64_t{no_rq} & 0x1) << 6 |
         (std::uint64_t{cs_req} & 0x3) << 4 |
-        (std::uint64_t{cs_res} & 0x3) << 2);
+        (std::uint64_t{cs_res} & 0x3) << 2 |
+        (std::uint64_t{srq} & 0x1) << 1);
     bytes::store_be<4>(p + 4, (std::uint64_t{pd} & 0xffffff));
     bytes::store_be<4>(p + 8, std::uint64_t{function_id} << 16 |
         std::uint64_t{pkey});
@@ -481,7 +486,7 @@ struct qpc_common {
 
   // Bits that a sender leaves zero.
   static constexpr std::array<std::uint8_t, 64> ReservedMask = {
-      0x00, 0x00, 0x00, 0x03, 0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0x00, 0x00,
+      0x00, 0x00, 0x00, 0x01, 0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0x00, 0x00,
       0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
       0x00, 0x00, 0xff, 0x00, 0x00, 0x00, 0xff, 0x00, 0x00, 0x00, 0xff, 0x00, 0x00, 0x00, 0x00,
       0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
@@ -1069,6 +1074,223 @@ struct mkey_line {
       0x00, 0x00, 0x00, 0x00, 0x03, 0x00, 0x00, 0x00, 0xff, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff,
       0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
       0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff
+  };
+};
+
+// Translation line: eight entries, each a page's IOVA with the access bits in its low bits
+// (MttReadEnable, MttWriteEnable). Entry n of the table is entry n % 8 of line n / 8.
+struct mtt_line {
+  static constexpr const char* Name = "mtt_line";
+  static constexpr unsigned Size = 64;
+  // Byte offset of the most significant bit of each field.
+  struct at {
+    static constexpr unsigned Entry0 = 0x0;
+    static constexpr unsigned Entry1 = 0x8;
+    static constexpr unsigned Entry2 = 0x10;
+    static constexpr unsigned Entry3 = 0x18;
+    static constexpr unsigned Entry4 = 0x20;
+    static constexpr unsigned Entry5 = 0x28;
+    static constexpr unsigned Entry6 = 0x30;
+    static constexpr unsigned Entry7 = 0x38;
+  };
+
+  // page
+  std::uint64_t entry0{};
+  // page
+  std::uint64_t entry1{};
+  // page
+  std::uint64_t entry2{};
+  // page
+  std::uint64_t entry3{};
+  // page
+  std::uint64_t entry4{};
+  // page
+  std::uint64_t entry5{};
+  // page
+  std::uint64_t entry6{};
+  // page
+  std::uint64_t entry7{};
+
+  [[nodiscard]] static mtt_line unpack(const std::uint8_t* p) {
+    mtt_line x;
+    x.entry0 = static_cast<std::uint64_t>(bytes::load_be<8>(p + 0));
+    x.entry1 = static_cast<std::uint64_t>(bytes::load_be<8>(p + 8));
+    x.entry2 = static_cast<std::uint64_t>(bytes::load_be<8>(p + 16));
+    x.entry3 = static_cast<std::uint64_t>(bytes::load_be<8>(p + 24));
+    x.entry4 = static_cast<std::uint64_t>(bytes::load_be<8>(p + 32));
+    x.entry5 = static_cast<std::uint64_t>(bytes::load_be<8>(p + 40));
+    x.entry6 = static_cast<std::uint64_t>(bytes::load_be<8>(p + 48));
+    x.entry7 = static_cast<std::uint64_t>(bytes::load_be<8>(p + 56));
+    return x;
+  }
+
+  // Writes every byte of the format; reserved bits are written as zero.
+  void pack(std::uint8_t* p) const {
+    bytes::store_be<8>(p + 0, std::uint64_t{entry0});
+    bytes::store_be<8>(p + 8, std::uint64_t{entry1});
+    bytes::store_be<8>(p + 16, std::uint64_t{entry2});
+    bytes::store_be<8>(p + 24, std::uint64_t{entry3});
+    bytes::store_be<8>(p + 32, std::uint64_t{entry4});
+    bytes::store_be<8>(p + 40, std::uint64_t{entry5});
+    bytes::store_be<8>(p + 48, std::uint64_t{entry6});
+    bytes::store_be<8>(p + 56, std::uint64_t{entry7});
+  }
+
+  bool operator==(const mtt_line&) const = default;
+};
+
+// Shared receive queue line, set by commands.
+struct srq_line {
+  static constexpr const char* Name = "srq_line";
+  static constexpr unsigned Size = 64;
+  // Byte offset of the most significant bit of each field.
+  struct at {
+    static constexpr unsigned Valid = 0x0;
+    static constexpr unsigned WqSignature = 0x0;
+    static constexpr unsigned LogSize = 0x1;
+    static constexpr unsigned LogStride = 0x1;
+    static constexpr unsigned FunctionId = 0x2;
+    static constexpr unsigned Pd = 0x5;
+    static constexpr unsigned Lwm = 0xa;
+    static constexpr unsigned BaseAddr = 0x10;
+    static constexpr unsigned DbrAddr = 0x18;
+  };
+
+  // the SRQ exists
+  std::uint8_t valid{};
+  // WQEs carry a signature that is checked
+  std::uint8_t wq_signature{};
+  // log2 of its WQEs
+  std::uint8_t log_size{};
+  // log2 of the stride, minus 4
+  std::uint8_t log_stride{};
+  // owner
+  std::uint16_t function_id{};
+  // protection domain
+  std::uint32_t pd{};
+  // limit: an event when fewer WQEs are left, 0 for none
+  std::uint16_t lwm{};
+  // IOVA of slot 0
+  std::uint64_t base_addr{};
+  // address of the doorbell record
+  std::uint64_t dbr_addr{};
+
+  [[nodiscard]] static srq_line unpack(const std::uint8_t* p) {
+    srq_line x;
+    const std::uint64_t w0 = bytes::load_be<4>(p + 0);
+    x.valid = static_cast<std::uint8_t>(w0 >> 31);
+    x.wq_signature = static_cast<std::uint8_t>((w0 >> 30) & 0x1);
+    x.log_size = static_cast<std::uint8_t>((w0 >> 20) & 0xf);
+    x.log_stride = static_cast<std::uint8_t>((w0 >> 17) & 0x7);
+    x.function_id = static_cast<std::uint16_t>(w0 & 0xffff);
+    const std::uint64_t w4 = bytes::load_be<4>(p + 4);
+    x.pd = static_cast<std::uint32_t>(w4 & 0xffffff);
+    const std::uint64_t w8 = bytes::load_be<4>(p + 8);
+    x.lwm = static_cast<std::uint16_t>(w8 & 0xffff);
+    x.base_addr = static_cast<std::uint64_t>(bytes::load_be<8>(p + 16));
+    x.dbr_addr = static_cast<std::uint64_t>(bytes::load_be<8>(p + 24));
+    return x;
+  }
+
+  // Writes every byte of the format; reserved bits are written as zero.
+  void pack(std::uint8_t* p) const {
+    bytes::store_be<4>(p + 0, (std::uint64_t{valid} & 0x1) << 31 |
+        (std::uint64_t{wq_signature} & 0x1) << 30 |
+        (std::uint64_t{log_size} & 0xf) << 20 |
+        (std::uint64_t{log_stride} & 0x7) << 17 |
+        std::uint64_t{function_id});
+    bytes::store_be<4>(p + 4, (std::uint64_t{pd} & 0xffffff));
+    bytes::store_be<4>(p + 8, std::uint64_t{lwm});
+    std::memset(p + 12, 0, 4);
+    bytes::store_be<8>(p + 16, std::uint64_t{base_addr});
+    bytes::store_be<8>(p + 24, std::uint64_t{dbr_addr});
+    std::memset(p + 32, 0, 32);
+  }
+
+  bool operator==(const srq_line&) const = default;
+
+  // Bits that a sender leaves zero.
+  static constexpr std::array<std::uint8_t, 64> ReservedMask = {
+      0x3f, 0x01, 0x00, 0x00, 0xff, 0x00, 0x00, 0x00, 0xff, 0xff, 0x00, 0x00, 0xff, 0xff, 0xff,
+      0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+      0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff
+  };
+};
+
+// EQ line, set by commands.
+struct eqc_line {
+  static constexpr const char* Name = "eqc_line";
+  static constexpr unsigned Size = 64;
+  // Byte offset of the most significant bit of each field.
+  struct at {
+    static constexpr unsigned Valid = 0x0;
+    static constexpr unsigned Oi = 0x0;
+    static constexpr unsigned LogEqSize = 0x1;
+    static constexpr unsigned FunctionId = 0x2;
+    static constexpr unsigned UarPage = 0x5;
+    static constexpr unsigned Intr = 0x8;
+    static constexpr unsigned BaseAddr = 0x10;
+    static constexpr unsigned EventBitmask = 0x18;
+  };
+
+  // the EQ exists
+  std::uint8_t valid{};
+  // ignore overrun
+  std::uint8_t oi{};
+  // log2 of the entries
+  std::uint8_t log_eq_size{};
+  // owner
+  std::uint16_t function_id{};
+  // UAR page that may ring it
+  std::uint32_t uar_page{};
+  // MSI-X vector
+  std::uint16_t intr{};
+  // IOVA of entry 0
+  std::uint64_t base_addr{};
+  // bit n: takes events of type n
+  std::uint64_t event_bitmask{};
+
+  [[nodiscard]] static eqc_line unpack(const std::uint8_t* p) {
+    eqc_line x;
+    const std::uint64_t w0 = bytes::load_be<4>(p + 0);
+    x.valid = static_cast<std::uint8_t>(w0 >> 31);
+    x.oi = static_cast<std::uint8_t>((w0 >> 30) & 0x1);
+    x.log_eq_size = static_cast<std::uint8_t>((w0 >> 16) & 0x1f);
+    x.function_id = static_cast<std::uint16_t>(w0 & 0xffff);
+    const std::uint64_t w4 = bytes::load_be<4>(p + 4);
+    x.uar_page = static_cast<std::uint32_t>(w4 & 0xffffff);
+    const std::uint64_t w8 = bytes::load_be<4>(p + 8);
+    x.intr = static_cast<std::uint16_t>(w8 >> 16);
+    x.base_addr = static_cast<std::uint64_t>(bytes::load_be<8>(p + 16));
+    x.event_bitmask = static_cast<std::uint64_t>(bytes::load_be<8>(p + 24));
+    return x;
+  }
+
+  // Writes every byte of the format; reserved bits are written as zero.
+  void pack(std::uint8_t* p) const {
+    bytes::store_be<4>(p + 0, (std::uint64_t{valid} & 0x1) << 31 |
+        (std::uint64_t{oi} & 0x1) << 30 |
+        (std::uint64_t{log_eq_size} & 0x1f) << 16 |
+        std::uint64_t{function_id});
+    bytes::store_be<4>(p + 4, (std::uint64_t{uar_page} & 0xffffff));
+    bytes::store_be<4>(p + 8, std::uint64_t{intr} << 16);
+    std::memset(p + 12, 0, 4);
+    bytes::store_be<8>(p + 16, std::uint64_t{base_addr});
+    bytes::store_be<8>(p + 24, std::uint64_t{event_bitmask});
+    std::memset(p + 32, 0, 32);
+  }
+
+  bool operator==(const eqc_line&) const = default;
+
+  // Bits that a sender leaves zero.
+  static constexpr std::array<std::uint8_t, 64> ReservedMask = {
+      0x3f, 0xe0, 0x00, 0x00, 0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+      0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
       0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
       0xff, 0xff, 0xff, 0xff
   };
@@ -3495,9 +3717,10 @@ struct hca_cap {
 };
 
 using contexts_layouts = bytes::type_list<
-    qpc_common, qpc_address, qpc_requester, qpc_responder, cqc_line, mkey_line, ads, qpc, mkc, cqc,
-    eqc, nic_vport_context, roce_ecn_rp, roce_ecn_np, roce_addr_layout, modify_qp_in, create_qp_in,
-    create_cq_in, create_mkey_in, create_eq_in, cmd_in, cmd_out, query_qp_out,
-    modify_nic_vport_context_in, query_nic_vport_context_out, set_roce_address_in, hca_cap>;
+    qpc_common, qpc_address, qpc_requester, qpc_responder, cqc_line, mkey_line, mtt_line, srq_line,
+    eqc_line, ads, qpc, mkc, cqc, eqc, nic_vport_context, roce_ecn_rp, roce_ecn_np,
+    roce_addr_layout, modify_qp_in, create_qp_in, create_cq_in, create_mkey_in, create_eq_in,
+    cmd_in, cmd_out, query_qp_out, modify_nic_vport_context_in, query_nic_vport_context_out,
+    set_roce_address_in, hca_cap>;
 
 }  // namespace carillon

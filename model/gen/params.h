@@ -210,6 +210,12 @@ struct parameters {
     std::int64_t log_max_cq = 12;
     // log2 of memory keys of the chip
     std::int64_t log_max_mkey = 14;
+    // log2 of the translation lines (8 pages each) of all functions together
+    std::int64_t log_max_mtt_lines = 14;
+    // log2 of the shared receive queues
+    std::int64_t log_max_srq = 8;
+    // log2 of the event queues
+    std::int64_t log_max_eq = 6;
     // MSI-X vectors of a function
     std::int64_t msix_vectors = 64;
     // address of BAR0 after reset
@@ -240,7 +246,7 @@ struct parameters {
   bool operator==(const parameters&) const = default;
 };
 
-inline constexpr std::array<param_desc, 63> ParamTable = {{
+inline constexpr std::array<param_desc, 66> ParamTable = {{
     {"core.clock_period_ps", param_type::Integer, "ps", "1000", "100", "100000", "",
      "an integer from 100 to 100000", provenance::Reference,
      "reference description: stage table, PCIe Gen5 x16, 1 GHz",
@@ -457,6 +463,18 @@ inline constexpr std::array<param_desc, 63> ParamTable = {{
      "an integer from 4 to 20", provenance::Assumed,
      "four a QP",
      "log2 of memory keys of the chip"},
+    {"nic.log_max_mtt_lines", param_type::Integer, "", "14", "4", "22", "",
+     "an integer from 4 to 22", provenance::Assumed,
+     "128 thousand pages: 512 MiB in pages of 4 KiB",
+     "log2 of the translation lines (8 pages each) of all functions together"},
+    {"nic.log_max_srq", param_type::Integer, "", "8", "1", "16", "",
+     "an integer from 1 to 16", provenance::Assumed,
+     "one for every sixteen queue pairs",
+     "log2 of the shared receive queues"},
+    {"nic.log_max_eq", param_type::Integer, "", "6", "1", "8", "",
+     "an integer from 1 to 8", provenance::Assumed,
+     "one for each of 64 cores",
+     "log2 of the event queues"},
     {"nic.msix_vectors", param_type::Integer, "", "64", "1", "256", "",
      "an integer from 1 to 256", provenance::Assumed,
      "no public figure",

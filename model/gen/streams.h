@@ -24,6 +24,9 @@ enum class line_kind : std::uint8_t {
   QpcResponder = 0x3,
   Cqc = 0x4,
   Mkey = 0x5,
+  Mtt = 0x6,
+  Srq = 0x7,
+  Eqc = 0x8,
 };
 
 [[nodiscard]] constexpr const char* to_string(line_kind x) {
@@ -40,11 +43,17 @@ enum class line_kind : std::uint8_t {
       return "Cqc";
     case line_kind::Mkey:
       return "Mkey";
+    case line_kind::Mtt:
+      return "Mtt";
+    case line_kind::Srq:
+      return "Srq";
+    case line_kind::Eqc:
+      return "Eqc";
   }
   return "?";
 }
 
-inline constexpr unsigned LineKindWidth = 3;
+inline constexpr unsigned LineKindWidth = 4;
 
 // How a WQE came into the chip. The codes are those of wqe_origin.
 enum class wqe_source : std::uint8_t {
@@ -108,16 +117,17 @@ struct stream_desc {
 // 64 bytes of a send WQE, wqe_fetch to wqe_parser. All fields but first, last and data are the
 // same in every beat of a WQE; bytes beyond the WQE are zero.
 struct wqe_beat {
-  static constexpr unsigned Width = 612;
+  static constexpr unsigned Width = 620;
   static constexpr unsigned Words = 20;
   static constexpr const char* Name = "wqe_beat";
-  static constexpr std::array<stream_field_desc, 10> Fields = {{
-      {"trace_id", 580, 32},
-      {"function_id", 564, 16},
-      {"qpn", 540, 24},
-      {"wqe_index", 524, 16},
-      {"ds", 518, 6},
-      {"origin", 517, 1},
+  static constexpr std::array<stream_field_desc, 11> Fields = {{
+      {"trace_id", 588, 32},
+      {"function_id", 572, 16},
+      {"qpn", 548, 24},
+      {"wqe_index", 532, 16},
+      {"ds", 526, 6},
+      {"origin", 525, 1},
+      {"epoch", 517, 8},
       {"status", 514, 3},
       {"first", 513, 1},
       {"last", 512, 1},
@@ -136,6 +146,8 @@ struct wqe_beat {
   std::uint8_t ds{};
   // how it came
   wqe_source origin{};
+  // go-back count of the send queue when it was fetched
+  std::uint8_t epoch{};
   // how its read ended; the bytes count only when ok
   read_result status{};
   // first beat of the WQE
@@ -148,12 +160,13 @@ struct wqe_beat {
   // Word 0 is the least significant: the order of Verilator's wide ports.
   void pack(std::uint32_t* w) const {
     std::memset(w, 0, 20 * sizeof *w);
-    bytes::put_bits(w, 580, 32, trace_id);
-    bytes::put_bits(w, 564, 16, function_id);
-    bytes::put_bits(w, 540, 24, qpn);
-    bytes::put_bits(w, 524, 16, wqe_index);
-    bytes::put_bits(w, 518, 6, ds);
-    bytes::put_bits(w, 517, 1, static_cast<std::uint64_t>(origin));
+    bytes::put_bits(w, 588, 32, trace_id);
+    bytes::put_bits(w, 572, 16, function_id);
+    bytes::put_bits(w, 548, 24, qpn);
+    bytes::put_bits(w, 532, 16, wqe_index);
+    bytes::put_bits(w, 526, 6, ds);
+    bytes::put_bits(w, 525, 1, static_cast<std::uint64_t>(origin));
+    bytes::put_bits(w, 517, 8, epoch);
     bytes::put_bits(w, 514, 3, static_cast<std::uint64_t>(status));
     bytes::put_bits(w, 513, 1, first);
     bytes::put_bits(w, 512, 1, last);
@@ -164,12 +177,13 @@ struct wqe_beat {
 
   [[nodiscard]] static wqe_beat unpack(const std::uint32_t* w) {
     wqe_beat x;
-    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 580, 32));
-    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 564, 16));
-    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 540, 24));
-    x.wqe_index = static_cast<std::uint16_t>(bytes::get_bits(w, 524, 16));
-    x.ds = static_cast<std::uint8_t>(bytes::get_bits(w, 518, 6));
-    x.origin = static_cast<wqe_source>(bytes::get_bits(w, 517, 1));
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 588, 32));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 572, 16));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 548, 24));
+    x.wqe_index = static_cast<std::uint16_t>(bytes::get_bits(w, 532, 16));
+    x.ds = static_cast<std::uint8_t>(bytes::get_bits(w, 526, 6));
+    x.origin = static_cast<wqe_source>(bytes::get_bits(w, 525, 1));
+    x.epoch = static_cast<std::uint8_t>(bytes::get_bits(w, 517, 8));
     x.status = static_cast<read_result>(bytes::get_bits(w, 514, 3));
     x.first = static_cast<std::uint8_t>(bytes::get_bits(w, 513, 1));
     x.last = static_cast<std::uint8_t>(bytes::get_bits(w, 512, 1));
@@ -184,12 +198,12 @@ struct wqe_beat {
 
 // Read request to the context RAM.
 struct ctx_req {
-  static constexpr unsigned Width = 59;
+  static constexpr unsigned Width = 60;
   static constexpr unsigned Words = 2;
   static constexpr const char* Name = "ctx_req";
   static constexpr std::array<stream_field_desc, 3> Fields = {{
-      {"trace_id", 27, 32},
-      {"kind", 24, 3},
+      {"trace_id", 28, 32},
+      {"kind", 24, 4},
       {"index", 0, 24},
   }};
 
@@ -203,15 +217,15 @@ struct ctx_req {
   // Word 0 is the least significant: the order of Verilator's wide ports.
   void pack(std::uint32_t* w) const {
     std::memset(w, 0, 2 * sizeof *w);
-    bytes::put_bits(w, 27, 32, trace_id);
-    bytes::put_bits(w, 24, 3, static_cast<std::uint64_t>(kind));
+    bytes::put_bits(w, 28, 32, trace_id);
+    bytes::put_bits(w, 24, 4, static_cast<std::uint64_t>(kind));
     bytes::put_bits(w, 0, 24, index);
   }
 
   [[nodiscard]] static ctx_req unpack(const std::uint32_t* w) {
     ctx_req x;
-    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 27, 32));
-    x.kind = static_cast<line_kind>(bytes::get_bits(w, 24, 3));
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 28, 32));
+    x.kind = static_cast<line_kind>(bytes::get_bits(w, 24, 4));
     x.index = static_cast<std::uint32_t>(bytes::get_bits(w, 0, 24));
     return x;
   }
@@ -221,12 +235,12 @@ struct ctx_req {
 
 // Line of the context RAM.
 struct ctx_rsp {
-  static constexpr unsigned Width = 572;
+  static constexpr unsigned Width = 573;
   static constexpr unsigned Words = 18;
   static constexpr const char* Name = "ctx_rsp";
   static constexpr std::array<stream_field_desc, 5> Fields = {{
-      {"trace_id", 540, 32},
-      {"kind", 537, 3},
+      {"trace_id", 541, 32},
+      {"kind", 537, 4},
       {"index", 513, 24},
       {"valid", 512, 1},
       {"data", 0, 512},
@@ -246,8 +260,8 @@ struct ctx_rsp {
   // Word 0 is the least significant: the order of Verilator's wide ports.
   void pack(std::uint32_t* w) const {
     std::memset(w, 0, 18 * sizeof *w);
-    bytes::put_bits(w, 540, 32, trace_id);
-    bytes::put_bits(w, 537, 3, static_cast<std::uint64_t>(kind));
+    bytes::put_bits(w, 541, 32, trace_id);
+    bytes::put_bits(w, 537, 4, static_cast<std::uint64_t>(kind));
     bytes::put_bits(w, 513, 24, index);
     bytes::put_bits(w, 512, 1, valid);
     for (unsigned i = 0; i < 16; ++i) {
@@ -257,8 +271,8 @@ struct ctx_rsp {
 
   [[nodiscard]] static ctx_rsp unpack(const std::uint32_t* w) {
     ctx_rsp x;
-    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 540, 32));
-    x.kind = static_cast<line_kind>(bytes::get_bits(w, 537, 3));
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 541, 32));
+    x.kind = static_cast<line_kind>(bytes::get_bits(w, 537, 4));
     x.index = static_cast<std::uint32_t>(bytes::get_bits(w, 513, 24));
     x.valid = static_cast<std::uint8_t>(bytes::get_bits(w, 512, 1));
     for (unsigned i = 0; i < 16; ++i) {
@@ -273,27 +287,31 @@ struct ctx_rsp {
 // Checked work request, wqe_parser to tx_sched. All fields but first, last and data are the same
 // in every beat.
 struct work_beat {
-  static constexpr unsigned Width = 828;
-  static constexpr unsigned Words = 26;
+  static constexpr unsigned Width = 965;
+  static constexpr unsigned Words = 31;
   static constexpr const char* Name = "work_beat";
-  static constexpr std::array<stream_field_desc, 21> Fields = {{
-      {"trace_id", 796, 32},
-      {"function_id", 780, 16},
-      {"qpn", 756, 24},
-      {"wqe_index", 740, 16},
-      {"wqebbs", 735, 5},
-      {"opcode", 727, 8},
-      {"fm_ce_se", 719, 8},
-      {"syndrome", 711, 8},
-      {"drop", 710, 1},
-      {"is_inline", 709, 1},
-      {"service", 706, 3},
-      {"mtu_code", 703, 3},
-      {"sge_count", 698, 5},
-      {"imm", 666, 32},
-      {"length", 634, 32},
-      {"remote_address", 570, 64},
-      {"rkey", 538, 32},
+  static constexpr std::array<stream_field_desc, 25> Fields = {{
+      {"trace_id", 933, 32},
+      {"function_id", 917, 16},
+      {"qpn", 893, 24},
+      {"wqe_index", 877, 16},
+      {"wqebbs", 872, 5},
+      {"opcode", 864, 8},
+      {"fm_ce_se", 856, 8},
+      {"syndrome", 848, 8},
+      {"epoch", 840, 8},
+      {"drop", 839, 1},
+      {"is_inline", 838, 1},
+      {"service", 835, 3},
+      {"mtu_code", 832, 3},
+      {"sge_count", 827, 5},
+      {"imm", 795, 32},
+      {"length", 763, 32},
+      {"remote_address", 699, 64},
+      {"rkey", 667, 32},
+      {"swap_add", 603, 64},
+      {"compare", 539, 64},
+      {"paged", 538, 1},
       {"send_cqn", 514, 24},
       {"first", 513, 1},
       {"last", 512, 1},
@@ -316,6 +334,8 @@ struct work_beat {
   std::uint8_t fm_ce_se{};
   // not None: it failed and completes with this
   cqe_syndrome syndrome{};
+  // go-back count of the send queue when it was fetched
+  std::uint8_t epoch{};
   // the QP was not ready to send
   std::uint8_t drop{};
   // data holds the payload, not pointers to it
@@ -334,6 +354,12 @@ struct work_beat {
   std::uint64_t remote_address{};
   // remote key
   std::uint32_t rkey{};
+  // atomic: value to swap in or to add
+  std::uint64_t swap_add{};
+  // atomic: value to compare with
+  std::uint64_t compare{};
+  // a key of its data segments has a page list
+  std::uint8_t paged{};
   // CQ of the send queue
   std::uint32_t send_cqn{};
   // first beat
@@ -345,24 +371,28 @@ struct work_beat {
 
   // Word 0 is the least significant: the order of Verilator's wide ports.
   void pack(std::uint32_t* w) const {
-    std::memset(w, 0, 26 * sizeof *w);
-    bytes::put_bits(w, 796, 32, trace_id);
-    bytes::put_bits(w, 780, 16, function_id);
-    bytes::put_bits(w, 756, 24, qpn);
-    bytes::put_bits(w, 740, 16, wqe_index);
-    bytes::put_bits(w, 735, 5, wqebbs);
-    bytes::put_bits(w, 727, 8, opcode);
-    bytes::put_bits(w, 719, 8, fm_ce_se);
-    bytes::put_bits(w, 711, 8, static_cast<std::uint64_t>(syndrome));
-    bytes::put_bits(w, 710, 1, drop);
-    bytes::put_bits(w, 709, 1, is_inline);
-    bytes::put_bits(w, 706, 3, static_cast<std::uint64_t>(service));
-    bytes::put_bits(w, 703, 3, static_cast<std::uint64_t>(mtu_code));
-    bytes::put_bits(w, 698, 5, sge_count);
-    bytes::put_bits(w, 666, 32, imm);
-    bytes::put_bits(w, 634, 32, length);
-    bytes::put_bits(w, 570, 64, remote_address);
-    bytes::put_bits(w, 538, 32, rkey);
+    std::memset(w, 0, 31 * sizeof *w);
+    bytes::put_bits(w, 933, 32, trace_id);
+    bytes::put_bits(w, 917, 16, function_id);
+    bytes::put_bits(w, 893, 24, qpn);
+    bytes::put_bits(w, 877, 16, wqe_index);
+    bytes::put_bits(w, 872, 5, wqebbs);
+    bytes::put_bits(w, 864, 8, opcode);
+    bytes::put_bits(w, 856, 8, fm_ce_se);
+    bytes::put_bits(w, 848, 8, static_cast<std::uint64_t>(syndrome));
+    bytes::put_bits(w, 840, 8, epoch);
+    bytes::put_bits(w, 839, 1, drop);
+    bytes::put_bits(w, 838, 1, is_inline);
+    bytes::put_bits(w, 835, 3, static_cast<std::uint64_t>(service));
+    bytes::put_bits(w, 832, 3, static_cast<std::uint64_t>(mtu_code));
+    bytes::put_bits(w, 827, 5, sge_count);
+    bytes::put_bits(w, 795, 32, imm);
+    bytes::put_bits(w, 763, 32, length);
+    bytes::put_bits(w, 699, 64, remote_address);
+    bytes::put_bits(w, 667, 32, rkey);
+    bytes::put_bits(w, 603, 64, swap_add);
+    bytes::put_bits(w, 539, 64, compare);
+    bytes::put_bits(w, 538, 1, paged);
     bytes::put_bits(w, 514, 24, send_cqn);
     bytes::put_bits(w, 513, 1, first);
     bytes::put_bits(w, 512, 1, last);
@@ -373,23 +403,27 @@ struct work_beat {
 
   [[nodiscard]] static work_beat unpack(const std::uint32_t* w) {
     work_beat x;
-    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 796, 32));
-    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 780, 16));
-    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 756, 24));
-    x.wqe_index = static_cast<std::uint16_t>(bytes::get_bits(w, 740, 16));
-    x.wqebbs = static_cast<std::uint8_t>(bytes::get_bits(w, 735, 5));
-    x.opcode = static_cast<std::uint8_t>(bytes::get_bits(w, 727, 8));
-    x.fm_ce_se = static_cast<std::uint8_t>(bytes::get_bits(w, 719, 8));
-    x.syndrome = static_cast<cqe_syndrome>(bytes::get_bits(w, 711, 8));
-    x.drop = static_cast<std::uint8_t>(bytes::get_bits(w, 710, 1));
-    x.is_inline = static_cast<std::uint8_t>(bytes::get_bits(w, 709, 1));
-    x.service = static_cast<qp_service>(bytes::get_bits(w, 706, 3));
-    x.mtu_code = static_cast<carillon::mtu_code>(bytes::get_bits(w, 703, 3));
-    x.sge_count = static_cast<std::uint8_t>(bytes::get_bits(w, 698, 5));
-    x.imm = static_cast<std::uint32_t>(bytes::get_bits(w, 666, 32));
-    x.length = static_cast<std::uint32_t>(bytes::get_bits(w, 634, 32));
-    x.remote_address = static_cast<std::uint64_t>(bytes::get_bits(w, 570, 64));
-    x.rkey = static_cast<std::uint32_t>(bytes::get_bits(w, 538, 32));
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 933, 32));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 917, 16));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 893, 24));
+    x.wqe_index = static_cast<std::uint16_t>(bytes::get_bits(w, 877, 16));
+    x.wqebbs = static_cast<std::uint8_t>(bytes::get_bits(w, 872, 5));
+    x.opcode = static_cast<std::uint8_t>(bytes::get_bits(w, 864, 8));
+    x.fm_ce_se = static_cast<std::uint8_t>(bytes::get_bits(w, 856, 8));
+    x.syndrome = static_cast<cqe_syndrome>(bytes::get_bits(w, 848, 8));
+    x.epoch = static_cast<std::uint8_t>(bytes::get_bits(w, 840, 8));
+    x.drop = static_cast<std::uint8_t>(bytes::get_bits(w, 839, 1));
+    x.is_inline = static_cast<std::uint8_t>(bytes::get_bits(w, 838, 1));
+    x.service = static_cast<qp_service>(bytes::get_bits(w, 835, 3));
+    x.mtu_code = static_cast<carillon::mtu_code>(bytes::get_bits(w, 832, 3));
+    x.sge_count = static_cast<std::uint8_t>(bytes::get_bits(w, 827, 5));
+    x.imm = static_cast<std::uint32_t>(bytes::get_bits(w, 795, 32));
+    x.length = static_cast<std::uint32_t>(bytes::get_bits(w, 763, 32));
+    x.remote_address = static_cast<std::uint64_t>(bytes::get_bits(w, 699, 64));
+    x.rkey = static_cast<std::uint32_t>(bytes::get_bits(w, 667, 32));
+    x.swap_add = static_cast<std::uint64_t>(bytes::get_bits(w, 603, 64));
+    x.compare = static_cast<std::uint64_t>(bytes::get_bits(w, 539, 64));
+    x.paged = static_cast<std::uint8_t>(bytes::get_bits(w, 538, 1));
     x.send_cqn = static_cast<std::uint32_t>(bytes::get_bits(w, 514, 24));
     x.first = static_cast<std::uint8_t>(bytes::get_bits(w, 513, 1));
     x.last = static_cast<std::uint8_t>(bytes::get_bits(w, 512, 1));
@@ -406,10 +440,10 @@ using stream_types = bytes::type_list<
     wqe_beat, ctx_req, ctx_rsp, work_beat>;
 
 inline constexpr std::array<stream_desc, 4> StreamTable = {{
-    {"wqe_beat", 612, wqe_beat::Fields.data(), 10},
-    {"ctx_req", 59, ctx_req::Fields.data(), 3},
-    {"ctx_rsp", 572, ctx_rsp::Fields.data(), 5},
-    {"work_beat", 828, work_beat::Fields.data(), 21},
+    {"wqe_beat", 620, wqe_beat::Fields.data(), 11},
+    {"ctx_req", 60, ctx_req::Fields.data(), 3},
+    {"ctx_rsp", 573, ctx_rsp::Fields.data(), 5},
+    {"work_beat", 965, work_beat::Fields.data(), 25},
 }};
 
 }  // namespace carillon

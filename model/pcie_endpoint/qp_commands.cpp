@@ -73,6 +73,9 @@ void command_core::tell_owners(std::uint32_t qpn, const qp_record& qp) {
   told.log_rq_size = qp.common.log_rq_size;
   told.send_psn = qp.requester.next_send_psn;
   told.receive_psn = qp.responder.next_rcv_psn;
+  qp.common.pack(told.common.data());
+  qp.requester.pack(told.requester.data());
+  qp.responder.pack(told.responder.data());
 }
 
 void command_core::observe(context_kind kind, std::uint32_t qpn,

@@ -155,7 +155,8 @@ package contexts_pkg;
     logic no_rq;  // no receive queue
     logic [1:0] cs_req;  // inline scatter to the CQE as requester: 0 no, 1 32 bytes, 2 64 bytes
     logic [1:0] cs_res;  // inline scatter to the CQE as responder: 0 no, 1 32 bytes, 2 64 bytes
-    logic [1:0] reserved_0;
+    logic srq;  // receives from a shared receive queue
+    logic reserved_0;
     logic [7:0] reserved_1;
     logic [23:0] pd;  // PD
     logic [15:0] function_id;  // owner: 0 the PF, i + 1 VF i
@@ -163,7 +164,7 @@ package contexts_pkg;
     logic [7:0] reserved_2;
     logic [23:0] uar_page;  // UAR page that may ring it
     logic [63:0] wqe_base_addr;  // WQE_BASE_ADDR: IOVA of SQ slot 0
-    logic [63:0] rq_base_addr;  // IOVA of RQ slot 0
+    logic [63:0] rq_base_addr;  // IOVA of RQ slot 0; the SRQ number when srq is set
     logic [7:0] reserved_3;
     logic [23:0] cq_num_send;  // CQ_NUM of the send queue
     logic [7:0] reserved_4;
@@ -304,6 +305,58 @@ package contexts_pkg;
     logic [159:0] reserved_3;
   } mkey_line_t;
   localparam int unsigned MkeyLineBytes = 64;
+
+  // Translation line: eight entries, each a page's IOVA with the access bits in its low bits
+  // (MttReadEnable, MttWriteEnable). Entry n of the table is entry n % 8 of line n / 8.
+  typedef struct packed {
+    logic [63:0] entry0;  // page
+    logic [63:0] entry1;  // page
+    logic [63:0] entry2;  // page
+    logic [63:0] entry3;  // page
+    logic [63:0] entry4;  // page
+    logic [63:0] entry5;  // page
+    logic [63:0] entry6;  // page
+    logic [63:0] entry7;  // page
+  } mtt_line_t;
+  localparam int unsigned MttLineBytes = 64;
+
+  // Shared receive queue line, set by commands.
+  typedef struct packed {
+    logic valid;  // the SRQ exists
+    logic wq_signature;  // WQEs carry a signature that is checked
+    logic [5:0] reserved_0;
+    logic [3:0] log_size;  // log2 of its WQEs
+    logic [2:0] log_stride;  // log2 of the stride, minus 4
+    logic reserved_1;
+    logic [15:0] function_id;  // owner
+    logic [7:0] reserved_2;
+    logic [23:0] pd;  // protection domain
+    logic [15:0] reserved_3;
+    logic [15:0] lwm;  // limit: an event when fewer WQEs are left, 0 for none
+    logic [31:0] reserved_4;
+    logic [63:0] base_addr;  // IOVA of slot 0
+    logic [63:0] dbr_addr;  // address of the doorbell record
+    logic [255:0] reserved_5;
+  } srq_line_t;
+  localparam int unsigned SrqLineBytes = 64;
+
+  // EQ line, set by commands.
+  typedef struct packed {
+    logic valid;  // the EQ exists
+    logic oi;  // ignore overrun
+    logic [8:0] reserved_0;
+    logic [4:0] log_eq_size;  // log2 of the entries
+    logic [15:0] function_id;  // owner
+    logic [7:0] reserved_1;
+    logic [23:0] uar_page;  // UAR page that may ring it
+    logic [15:0] intr;  // MSI-X vector
+    logic [15:0] reserved_2;
+    logic [31:0] reserved_3;
+    logic [63:0] base_addr;  // IOVA of entry 0
+    logic [63:0] event_bitmask;  // bit n: takes events of type n
+    logic [255:0] reserved_4;
+  } eqc_line_t;
+  localparam int unsigned EqcLineBytes = 64;
 
   // Address path of a QP.
   typedef struct packed {

@@ -117,6 +117,12 @@ package params_pkg;
   localparam int unsigned NicLogMaxCq = 12;
   // log2 of memory keys of the chip
   localparam int unsigned NicLogMaxMkey = 14;
+  // log2 of the translation lines (8 pages each) of all functions together
+  localparam int unsigned NicLogMaxMttLines = 14;
+  // log2 of the shared receive queues
+  localparam int unsigned NicLogMaxSrq = 8;
+  // log2 of the event queues
+  localparam int unsigned NicLogMaxEq = 6;
   // MSI-X vectors of a function
   localparam int unsigned NicMsixVectors = 64;
   // address of BAR0 after reset

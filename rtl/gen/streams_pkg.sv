@@ -12,13 +12,16 @@ package streams_pkg;
 
 
   // Which table of the context RAM a request reads. The codes are those of context_kind.
-  typedef enum logic [2:0] {
-    LineKindQpcCommon = 3'h0,
-    LineKindQpcAddress = 3'h1,
-    LineKindQpcRequester = 3'h2,
-    LineKindQpcResponder = 3'h3,
-    LineKindCqc = 3'h4,
-    LineKindMkey = 3'h5
+  typedef enum logic [3:0] {
+    LineKindQpcCommon = 4'h0,
+    LineKindQpcAddress = 4'h1,
+    LineKindQpcRequester = 4'h2,
+    LineKindQpcResponder = 4'h3,
+    LineKindCqc = 4'h4,
+    LineKindMkey = 4'h5,
+    LineKindMtt = 4'h6,
+    LineKindSrq = 4'h7,
+    LineKindEqc = 4'h8
   } line_kind_e;
 
   // How a WQE came into the chip. The codes are those of wqe_origin.
@@ -45,30 +48,31 @@ package streams_pkg;
     logic [15:0] wqe_index;  // index that the control segment must carry
     logic [5:0] ds;  // 16-byte units of the whole WQE
     logic origin;  // how it came; wqe_source_e
+    logic [7:0] epoch;  // go-back count of the send queue when it was fetched
     logic [2:0] status;  // how its read ended; the bytes count only when ok; read_result_e
     logic first;  // first beat of the WQE
     logic last;  // last beat of the WQE
     logic [511:0] data;  // bytes of the WQE
   } wqe_beat_t;
-  localparam int unsigned WqeBeatWidth = 612;
+  localparam int unsigned WqeBeatWidth = 620;
 
   // Read request to the context RAM.
   typedef struct packed {
     logic [31:0] trace_id;  // message, 0 for none
-    logic [2:0] kind;  // table; line_kind_e
+    logic [3:0] kind;  // table; line_kind_e
     logic [23:0] index;  // line of the table
   } ctx_req_t;
-  localparam int unsigned CtxReqWidth = 59;
+  localparam int unsigned CtxReqWidth = 60;
 
   // Line of the context RAM.
   typedef struct packed {
     logic [31:0] trace_id;  // message, 0 for none
-    logic [2:0] kind;  // table; line_kind_e
+    logic [3:0] kind;  // table; line_kind_e
     logic [23:0] index;  // line of the table
     logic valid;  // the index exists
     logic [511:0] data;  // the line
   } ctx_rsp_t;
-  localparam int unsigned CtxRspWidth = 572;
+  localparam int unsigned CtxRspWidth = 573;
 
   // Checked work request, wqe_parser to tx_sched. All fields but first, last and data are the
   // same in every beat.
@@ -81,6 +85,7 @@ package streams_pkg;
     logic [7:0] opcode;  // operation
     logic [7:0] fm_ce_se;  // byte 11 of the control segment
     logic [7:0] syndrome;  // not None: it failed and completes with this; cqe_syndrome_e
+    logic [7:0] epoch;  // go-back count of the send queue when it was fetched
     logic drop;  // the QP was not ready to send
     logic is_inline;  // data holds the payload, not pointers to it
     logic [2:0] service;  // transport service; qp_service_e
@@ -90,12 +95,15 @@ package streams_pkg;
     logic [31:0] length;  // bytes of payload
     logic [63:0] remote_address;  // remote virtual address
     logic [31:0] rkey;  // remote key
+    logic [63:0] swap_add;  // atomic: value to swap in or to add
+    logic [63:0] compare;  // atomic: value to compare with
+    logic paged;  // a key of its data segments has a page list
     logic [23:0] send_cqn;  // CQ of the send queue
     logic first;  // first beat
     logic last;  // last beat
     logic [511:0] data;  // 64 bytes of the body, zero beyond its end
   } work_beat_t;
-  localparam int unsigned WorkBeatWidth = 828;
+  localparam int unsigned WorkBeatWidth = 965;
 
 endpackage
 /* verilator lint_on UNUSEDPARAM */
