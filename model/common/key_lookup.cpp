@@ -1,0 +1,76 @@
+#include "common/key_lookup.h"
+
+#include "common/error.h"
+
+namespace carillon {
+
+key_lookup::key_lookup(sim_context& context, trace_site site, stream<context_read>& reads,
+                       stream<context_line>& lines)
+    : context_(context),
+      site_(site),
+      reads_(reads),
+      lines_(lines),
+      order_(context.trace.intern("order")) {}
+
+void key_lookup::ask(cycle_t t, std::uint64_t cookie, const key_use& use,
+                     const held_history& history) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(jobs_.size()));
+    jobs_.emplace_back();
+  }
+  const std::uint32_t index = free_.back();
+  free_.pop_back();
+  job& each = jobs_[index];
+  each.cookie = cookie;
+  each.use = use;
+  each.has_key = false;
+  each.fault = key_fault::none;
+  each.history = history;
+  each.history.waits_for(context_, site_, t, order_);
+  wanted_.push(index);
+}
+
+std::uint32_t key_lookup::take_line(cycle_t t) {
+  const context_line line = lines_.take(t);
+  CARILLON_CHECK(!asked_.empty(), "{}: line {} came unasked in cycle {}", lines_.name(), line.index,
+                 t);
+  const std::uint32_t index = asked_.pop();
+  job& each = jobs_[index];
+  each.history = held_history(line.trace, t, order_);
+  if (!each.has_key) {
+    each.has_key = true;
+    each.key = mkey_line::unpack(line.data.data());
+    each.fault = check_key(each.key, line.valid, each.use);
+    const bool good = each.fault == key_fault::none;
+    each.walk.restart(each.key, each.use.right, each.use.address,
+                      good ? static_cast<std::uint32_t>(each.use.length) : 0);
+  } else if (!line.valid || !each.walk.take(line.data)) {
+    each.fault = key_fault::page;
+  }
+  if (each.fault != key_fault::none || each.walk.done()) {
+    return index;
+  }
+  wanted_.push(index);
+  return NoJob;
+}
+
+bool key_lookup::issue(cycle_t t) {
+  if (wanted_.empty()) {
+    return false;
+  }
+  if (!reads_.has_credit(t)) {
+    reads_.ask_credit(t);
+    return false;
+  }
+  const std::uint32_t index = wanted_.pop();
+  job& each = jobs_[index];
+  context_read read;
+  read.trace = each.history.wait_until(context_, site_, t);
+  read.kind = each.has_key ? context_kind::mtt : context_kind::mkey;
+  read.index = each.has_key ? each.walk.line() : each.use.key >> MkeyVariantBits;
+  reads_.push(t, 1, read);
+  asked_.push(index);
+  return !wanted_.empty();
+}
+
+}  // namespace carillon
