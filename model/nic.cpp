@@ -268,8 +268,9 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                        options);
   add<tx_sched>("tx_sched", tx_sched::ports{*work, *acknowledges, *left, *sched_commands, *packets,
                                             *direct, *sent, *send_errors});
-  add<payload_dma>("payload_dma", payload_dma::ports{*packets, *payload_reads.reads,
-                                                     *payload_reads.done, *filled, *left});
+  add<payload_dma>("payload_dma",
+                   payload_dma::ports{*packets, *payload_reads.reads, *payload_reads.done, *filled,
+                                      *left, *payload_keys.reads, *payload_keys.lines});
   add<packet_builder>("packet_builder",
                       packet_builder::ports{*filled, *direct, *builder_context.reads,
                                             *builder_context.lines, *tx_frames});
@@ -299,6 +300,7 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                                {*fetch_context.reads, *fetch_context.lines, "wqe_fetch"},
                                {*uar_context.reads, *uar_context.lines, "uar"},
                                {*builder_context.reads, *builder_context.lines, "packet_builder"},
+                               {*payload_keys.reads, *payload_keys.lines, "payload_dma"},
                                {*responder_keys.reads, *responder_keys.lines, "responder"},
                                {*completion_context.reads, *completion_context.lines, "completion"},
                                {*command_context.reads, *command_context.lines, "pcie_endpoint"}},

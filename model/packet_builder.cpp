@@ -24,19 +24,35 @@ position position_of(const packet_item& packet) {
 }
 
 bth_opcode rc_opcode(wqe_opcode opcode, position where) {
-  const bool immediate =
-      opcode == wqe_opcode::SendImmediate || opcode == wqe_opcode::RdmaWriteImmediate;
-  if (opcode == wqe_opcode::Send || opcode == wqe_opcode::SendImmediate) {
-    switch (where) {
-      case position::first:
-        return bth_opcode::RcSendFirst;
-      case position::middle:
-        return bth_opcode::RcSendMiddle;
-      case position::last:
-        return immediate ? bth_opcode::RcSendLastImmediate : bth_opcode::RcSendLast;
-      case position::only:
-        return immediate ? bth_opcode::RcSendOnlyImmediate : bth_opcode::RcSendOnly;
-    }
+  const bool only = where == position::only;
+  switch (opcode) {
+    case wqe_opcode::Send:
+    case wqe_opcode::SendImmediate:
+    case wqe_opcode::SendInvalidate:
+      switch (where) {
+        case position::first:
+          return bth_opcode::RcSendFirst;
+        case position::middle:
+          return bth_opcode::RcSendMiddle;
+        case position::last:
+        case position::only:
+          break;
+      }
+      if (opcode == wqe_opcode::SendImmediate) {
+        return only ? bth_opcode::RcSendOnlyImmediate : bth_opcode::RcSendLastImmediate;
+      }
+      if (opcode == wqe_opcode::SendInvalidate) {
+        return only ? bth_opcode::RcSendOnlyInvalidate : bth_opcode::RcSendLastInvalidate;
+      }
+      return only ? bth_opcode::RcSendOnly : bth_opcode::RcSendLast;
+    case wqe_opcode::RdmaRead:
+      return bth_opcode::RcReadRequest;
+    case wqe_opcode::AtomicCompareSwap:
+      return bth_opcode::RcCompareSwap;
+    case wqe_opcode::AtomicFetchAdd:
+      return bth_opcode::RcFetchAdd;
+    default:
+      break;
   }
   switch (where) {
     case position::first:
@@ -44,22 +60,88 @@ bth_opcode rc_opcode(wqe_opcode opcode, position where) {
     case position::middle:
       return bth_opcode::RcWriteMiddle;
     case position::last:
-      return immediate ? bth_opcode::RcWriteLastImmediate : bth_opcode::RcWriteLast;
     case position::only:
       break;
   }
-  return immediate ? bth_opcode::RcWriteOnlyImmediate : bth_opcode::RcWriteOnly;
+  if (opcode == wqe_opcode::RdmaWriteImmediate) {
+    return only ? bth_opcode::RcWriteOnlyImmediate : bth_opcode::RcWriteLastImmediate;
+  }
+  return only ? bth_opcode::RcWriteOnly : bth_opcode::RcWriteLast;
 }
 
-/// UC request opcodes are those of RC in the next group of 32.
-bth_opcode opcode_of(const packet_item& packet) {
-  const bth_opcode rc = rc_opcode(static_cast<wqe_opcode>(packet.wqe_opcode), position_of(packet));
-  if (static_cast<qp_service>(packet.service) != qp_service::Uc) {
-    return rc;
+bth_opcode response_opcode(position where) {
+  switch (where) {
+    case position::first:
+      return bth_opcode::RcReadResponseFirst;
+    case position::middle:
+      return bth_opcode::RcReadResponseMiddle;
+    case position::last:
+      return bth_opcode::RcReadResponseLast;
+    case position::only:
+      break;
   }
-  constexpr auto Step = static_cast<unsigned>(bth_opcode::UcSendFirst) -
-                        static_cast<unsigned>(bth_opcode::RcSendFirst);
-  return static_cast<bth_opcode>(static_cast<unsigned>(rc) + Step);
+  return bth_opcode::RcReadResponseOnly;
+}
+
+bth_opcode request_opcode(const packet_item& packet) {
+  const auto opcode = static_cast<wqe_opcode>(packet.wqe_opcode);
+  const bth_opcode rc = rc_opcode(opcode, position_of(packet));
+  switch (static_cast<qp_service>(packet.service)) {
+    case qp_service::Uc: {
+      // UC request opcodes are those of RC in the next group of 32.
+      constexpr auto Step = static_cast<unsigned>(bth_opcode::UcSendFirst) -
+                            static_cast<unsigned>(bth_opcode::RcSendFirst);
+      return static_cast<bth_opcode>(static_cast<unsigned>(rc) + Step);
+    }
+    case qp_service::Ud:
+      return opcode == wqe_opcode::SendImmediate ? bth_opcode::UdSendOnlyImmediate
+                                                 : bth_opcode::UdSendOnly;
+    case qp_service::Rc:
+      break;
+  }
+  return rc;
+}
+
+bth_opcode opcode_of(const packet_item& packet) {
+  switch (packet.source) {
+    case packet_source::request:
+      return request_opcode(packet);
+    case packet_source::acknowledge:
+      return bth_opcode::RcAcknowledge;
+    case packet_source::atomic_acknowledge:
+      return bth_opcode::RcAtomicAcknowledge;
+    case packet_source::read_response:
+      return response_opcode(position_of(packet));
+  }
+  return bth_opcode::RcAcknowledge;
+}
+
+/// An address as the IP header wants it: an IPv4 address is kept in the last four bytes of a line.
+gid ip_address(const gid& address, bool ipv6) {
+  if (ipv6) {
+    return address;
+  }
+  return gid_of_ipv4(std::uint32_t{address[12]} << 24 | std::uint32_t{address[13]} << 16 |
+                     std::uint32_t{address[14]} << 8 | address[15]);
+}
+
+/// The path of a UD packet comes with its work request.
+void describe_datagram(const packet_item& packet, const qpc_address& path,
+                       packet_description& frame) {
+  const datagram_seg to = datagram_seg::unpack(packet.body.data());
+  frame.mac_destination = to.rmac;
+  frame.pcp = static_cast<std::uint8_t>(to.sl >> 1);
+  frame.ipv6 = !is_ipv4_gid(to.rgid);
+  frame.source = ip_address(path.src_ip, frame.ipv6);
+  frame.destination = to.rgid;
+  frame.dscp = to.tclass >> 2;
+  frame.ecn = static_cast<ecn_code>(to.tclass & 3);
+  frame.ttl = to.hop_limit;
+  frame.flow_label = to.flow_label;
+  frame.udp_source = to.udp_sport;
+  frame.dest_qpn = to.dest_qpn;
+  frame.datagram.qkey = to.qkey;
+  frame.datagram.src_qpn = packet.qpn;
 }
 
 }  // namespace
@@ -73,17 +155,8 @@ packet_description describe(const packet_item& packet, const qpc_address& path,
   frame.pcp = path.eth_prio;
   frame.vid = path.vlan_id;
   frame.ipv6 = path.ip_version == 6;
-  if (frame.ipv6) {
-    frame.source = path.src_ip;
-    frame.destination = path.dst_ip;
-  } else {
-    const auto ipv4 = [](const gid& address) {
-      return gid_of_ipv4(std::uint32_t{address[12]} << 24 | std::uint32_t{address[13]} << 16 |
-                         std::uint32_t{address[14]} << 8 | address[15]);
-    };
-    frame.source = ipv4(path.src_ip);
-    frame.destination = ipv4(path.dst_ip);
-  }
+  frame.source = ip_address(path.src_ip, frame.ipv6);
+  frame.destination = ip_address(path.dst_ip, frame.ipv6);
   frame.dscp = path.tclass >> 2;
   frame.ecn = static_cast<ecn_code>(path.tclass & 3);
   frame.ttl = path.hop_limit;
@@ -92,19 +165,27 @@ packet_description describe(const packet_item& packet, const qpc_address& path,
   frame.pkey = path.pkey;
   frame.dest_qpn = path.remote_qpn;
   frame.psn = packet.psn;
-  if (packet.source == packet_source::acknowledge) {
-    frame.opcode = bth_opcode::RcAcknowledge;
+  frame.opcode = opcode_of(packet);
+  frame.payload = packet.payload;
+  if (packet.source != packet_source::request) {
     frame.acknowledge = make_aeth(packet.syndrome, packet.msn);
+    frame.atomic_result.original = packet.swap_add;
     return frame;
   }
-  frame.opcode = opcode_of(packet);
+  if (static_cast<qp_service>(packet.service) == qp_service::Ud) {
+    describe_datagram(packet, path, frame);
+  }
   frame.solicited = packet.solicited ? 1 : 0;
   frame.ack_request = packet.ack_request ? 1 : 0;
   frame.remote.va = packet.remote_address;
   frame.remote.rkey = packet.rkey;
   frame.remote.dma_length = packet.dma_length;
+  frame.atomic.va = packet.remote_address;
+  frame.atomic.rkey = packet.rkey;
+  frame.atomic.swap_add = packet.swap_add;
+  frame.atomic.compare = packet.compare;
   frame.immediate = packet.imm;
-  frame.payload = packet.payload;
+  frame.invalidate_rkey = packet.imm;
   return frame;
 }
 
@@ -205,13 +286,13 @@ void packet_builder::take_line(cycle_t t) {
   if (!packet.frame) {
     packet.frame = nic_.buffers.take();
     if (packet.payload != 0) {
-      std::memcpy(packet.frame.data() + PayloadOffset, packet.body.data() + packet.message_offset,
-                  packet.payload);
+      std::memcpy(packet.frame.data() + PayloadOffset,
+                  packet.body.data() + packet.data_offset + packet.message_offset, packet.payload);
     }
   }
   const qpc_address path = qpc_address::unpack(line.data.data());
-  const header_place headers =
-      build_headers(describe(packet, path, nic_.mac), packet.frame.data(), PayloadOffset);
+  const packet_description described = describe(packet, path, nic_.mac);
+  const header_place headers = build_headers(described, packet.frame.data(), PayloadOffset);
   const finished_frame built = finish_frame(packet.frame.data(), headers, packet.payload);
   frame_item frame;
   frame.bytes = packet.frame;
@@ -220,7 +301,7 @@ void packet_builder::take_line(cycle_t t) {
   frame.fcs = built.fcs;
   frame.fcs_known = true;
   frame.icrc_known = true;
-  frame.priority = path.eth_prio;
+  frame.priority = described.pcp;
   frame.first = packet.first && packet.source == packet_source::request;
   frame.last = packet.last && packet.source == packet_source::request;
   const unsigned beats = beats_of(built.length);

@@ -15,7 +15,8 @@
 
 namespace carillon {
 
-/// The frame of a packet as the path of its QP wants it; `own_mac` is the port's.
+/// The frame of a packet as the path of its QP wants it, or, for UD, as its work request does;
+/// `own_mac` is the port's.
 packet_description describe(const packet_item& packet, const qpc_address& path,
                             std::uint64_t own_mac);
 

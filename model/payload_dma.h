@@ -5,6 +5,9 @@
 // 1 cycle to the packet builder. The buffer holds PacketBuffers packets of the largest size, more
 // of smaller ones; Outstanding are being fetched at most, and they leave in the order in which they
 // came.
+//
+// Addresses under keys with a page list are translated first: the key's line, then a line for each
+// eight pages. Packets behind one that is being translated start their reads meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +15,7 @@
 #include <vector>
 
 #include "common/items.h"
+#include "common/key_lookup.h"
 #include "common/nic_shared.h"
 #include "common/stage.h"
 
@@ -19,8 +23,9 @@ namespace carillon {
 
 /// A piece of memory that a packet's bytes come from.
 struct gather_piece {
-  std::uint64_t address = 0;
+  std::uint64_t address = 0;  ///< virtual
   std::uint32_t length = 0;
+  std::uint32_t key = 0;
 
   bool operator==(const gather_piece&) const = default;
 };
@@ -38,6 +43,8 @@ class payload_dma final : public stage {
     stream<dma_read_done>& done;
     stream<packet_item>& filled;
     stream<payload_left>& left;
+    stream<context_read>& key_reads;  ///< keys and translations - qpc_ram
+    stream<context_line>& key_lines;
   };
 
   payload_dma(const sc_core::sc_module_name& name, nic_shared& nic, const ports& connected);
@@ -45,13 +52,26 @@ class payload_dma final : public stage {
  private:
   struct pending {
     packet_item packet;
-    unsigned missing = 0;  ///< reads not answered
+    unsigned missing = 0;  ///< translations and reads not answered
     trace_ref trace;       ///< history of the last answer
-    bool failed = false;
+    dma_status status = dma_status::ok;
+  };
+
+  /// A translated piece whose read has not left.
+  struct ready_read {
+    std::uint64_t packet = 0;
+    iova_piece piece;
+    std::uint32_t into_offset = 0;
+    held_history history;
   };
 
   void evaluate(cycle_t t) override;
   void take_done(cycle_t t);
+  void take_key(cycle_t t);
+  void issue_ready(cycle_t t);
+  void fail(pending& packet, dma_status status);
+  void translate(cycle_t t, std::uint64_t number, const packet_item& packet);
+  void read_at_once(cycle_t t, std::uint64_t number, const packet_item& packet);
   void take_packet(cycle_t t);
   void release(cycle_t t);
   nic_shared& nic_;
@@ -59,6 +79,8 @@ class payload_dma final : public stage {
   std::deque<pending> pending_;
   std::uint64_t first_ = 0;  ///< number of the oldest pending packet
   std::vector<gather_piece> pieces_;
+  key_lookup keys_;
+  ring<ready_read> ready_;
   name_id order_reason_;
 };
 

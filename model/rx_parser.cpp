@@ -48,8 +48,10 @@ bool serves(qp_service qp, transport_service packet) {
   return false;
 }
 
+/// Of two P_Keys of one partition, one at least is that of a full member.
 bool same_partition(std::uint16_t a, std::uint16_t b) {
-  return (a & 0x7fff) == (b & 0x7fff);
+  constexpr unsigned FullMember = 0x8000;
+  return ((a ^ b) & ~FullMember & 0xffffU) == 0 && ((a | b) & FullMember) != 0;
 }
 
 }  // namespace
@@ -57,26 +59,36 @@ bool same_partition(std::uint16_t a, std::uint16_t b) {
 counter counter_of(parse_error error) {
   switch (error) {
     case parse_error::eth_truncated:
+    case parse_error::ip_truncated:
+      return counter::RxDropTruncated;
     case parse_error::eth_type:
       return counter::RxDropEthertype;
-    case parse_error::ip_truncated:
+    case parse_error::roce_v1:
+      return counter::RxDropRoceV1;
     case parse_error::ip_version:
+      return counter::RxDropIpVersion;
     case parse_error::ip_options:
+      return counter::RxDropIpOptions;
     case parse_error::ip_fragment:
-      return counter::RxDropIp;
+      return counter::RxDropIpFragment;
     case parse_error::ip_protocol:
       return counter::RxDropProtocol;
+    case parse_error::ip_length:
+      return counter::RxDropIpLength;
     case parse_error::udp_port:
       return counter::RxDropUdpPort;
-    case parse_error::ip_length:
     case parse_error::udp_length:
+      return counter::RxDropUdpLength;
     case parse_error::bth_truncated:
-    case parse_error::bth_length:
-      return counter::RxDropLength;
+      return counter::RxDropBthTruncated;
     case parse_error::bth_version:
       return counter::RxDropBthVersion;
     case parse_error::bth_opcode:
       return counter::RxDropOpcode;
+    case parse_error::bth_length:
+      return counter::RxDropBthLength;
+    case parse_error::bth_pad:
+      return counter::RxDropPad;
     case parse_error::icrc:
       return counter::RxDropIcrc;
     case parse_error::none:
@@ -84,7 +96,7 @@ counter counter_of(parse_error error) {
       break;
   }
   CARILLON_CHECK(false, "no counter for parse error {}", to_string(error));
-  return counter::RxDropIp;
+  return counter::RxDropTruncated;
 }
 
 rx_verdict verdict_of_psn(std::uint32_t psn, std::uint32_t expected) {
@@ -271,7 +283,19 @@ rx_packet rx_parser::result_of(packet_slot& slot, rx_verdict verdict) {
   packet.remote_address = parsed.remote.va;
   packet.rkey = parsed.remote.rkey;
   packet.dma_length = parsed.remote.dma_length;
-  packet.imm = parsed.immediate;
+  packet.imm = parsed.opcode->has_ieth ? parsed.invalidate_rkey : parsed.immediate;
+  if (parsed.opcode->has_atomiceth) {
+    packet.remote_address = parsed.atomic.va;
+    packet.rkey = parsed.atomic.rkey;
+    packet.swap_add = parsed.atomic.swap_add;
+    packet.compare = parsed.atomic.compare;
+  }
+  packet.atomic_result = parsed.atomic_result.original;
+  packet.source_qpn = parsed.datagram.src_qpn;
+  packet.qkey = parsed.datagram.qkey;
+  packet.ipv6 = parsed.ipv6;
+  packet.priority = parsed.tagged ? parsed.pcp : static_cast<std::uint8_t>(parsed.dscp >> 3);
+  packet.ip_offset = slot.frame.offset + parsed.ip_offset;
   packet.syndrome = static_cast<std::uint8_t>(static_cast<unsigned>(parsed.acknowledge.kind) << 5 |
                                               parsed.acknowledge.value);
   packet.msn = parsed.acknowledge.msn;

@@ -38,13 +38,19 @@ void put_segments(std::uint8_t* to, const std::vector<entry>& entries) {
   }
 }
 
-using pieces = std::vector<gather_piece>;
+/// Pieces as address and length; each came with its segment's key.
+using pieces = std::vector<std::pair<std::uint64_t, std::uint32_t>>;
 
 pieces cut(const std::vector<entry>& entries, std::uint32_t offset, std::uint32_t length) {
   std::vector<std::uint8_t> segments(entries.size() * 16);
   put_segments(segments.data(), entries);
+  std::vector<gather_piece> found;
+  cut_gather_list(segments.data(), static_cast<unsigned>(entries.size()), offset, length, found);
   pieces result;
-  cut_gather_list(segments.data(), static_cast<unsigned>(entries.size()), offset, length, result);
+  for (const gather_piece& each : found) {
+    EXPECT_EQ(each.key, 0x55555555U);
+    result.emplace_back(each.address, each.length);
+  }
   return result;
 }
 
@@ -161,14 +167,20 @@ class payload_dma_bench : public testing::TestWithParam<int> {
  protected:
   payload_dma_bench()
       : bench(static_cast<std::uint64_t>(GetParam())),
-        ports{bench.port<packet_item>("packets"), bench.port<dma_read>("reads", 64),
+        ports{bench.port<packet_item>("packets"),
+              bench.port<dma_read>("reads", 64),
               bench.port<dma_read_done>("done", stage_spec::payload_dma::Outstanding * MaxSge),
               bench.port<packet_item>("filled", stage_spec::payload_dma::Depth,
                                       stage_spec::payload_dma::MaxBeats),
-              bench.port<payload_left>("left", 128)},
+              bench.port<payload_left>("left", 128),
+              bench.port<context_read>("key_reads", 8),
+              bench.port<context_line>("key_lines")},
         dut("payload_dma", bench.nic, ports),
         packets("packets", bench, ports.packets),
-        memory(bench, ports.reads, ports.done) {}
+        memory(bench, ports.reads, ports.done),
+        ram("qpc_ram", bench) {
+    ram.serve(ports.key_reads, ports.key_lines);
+  }
 
   void sinks(cycle_t filled_period = 1, cycle_t left_period = 1) {
     filled = std::make_unique<sink<packet_item>>("filled", bench, ports.filled, filled_period);
@@ -206,6 +218,7 @@ class payload_dma_bench : public testing::TestWithParam<int> {
   payload_dma dut;
   source<packet_item> packets;
   answering_memory memory;
+  bench::context_lines ram;
   std::unique_ptr<sink<packet_item>> filled;
   std::unique_ptr<sink<payload_left>> left;
   std::uint32_t next_psn = 0;
@@ -374,7 +387,10 @@ TEST_P(payload_dma_bench, a_failed_read_poisons_its_packet_and_no_other) {
   EXPECT_FALSE(filled->items[1].item.poisoned);
   EXPECT_TRUE(filled->items[2].item.poisoned);
   EXPECT_FALSE(filled->items[3].item.poisoned);
-  EXPECT_EQ(left->items.size(), 4U) << "a poisoned packet has left too";
+  ASSERT_EQ(left->items.size(), 4U) << "a poisoned packet has left too";
+  EXPECT_EQ(left->items[0].item.status, dma_status::unsupported_request);
+  EXPECT_EQ(left->items[1].item.status, dma_status::ok);
+  EXPECT_EQ(left->items[2].item.status, dma_status::poisoned);
   finish();
 }
 
@@ -431,6 +447,118 @@ TEST_P(payload_dma_bench, every_byte_arrives_under_random_lists_delays_and_back_
     EXPECT_EQ(payload_of(filled->items[i].item), expected[i]) << i;
   }
   EXPECT_EQ(left->items.size(), expected.size());
+  finish();
+}
+
+// Page lists --------------------------------------------------------------------------------------
+
+/// The key of put_segments(): 4 KiB pages, the region's page n at 0x10000 * (n + 1).
+void give_pages(bench::context_lines& ram, bool readable = true) {
+  mkey_line key;
+  key.valid = 1;
+  key.variant = 0x55;
+  key.function_id = 3;
+  key.qpn = MkeyAnyQp;
+  key.lr = 1;
+  key.start_addr = 0;
+  key.len = 0x8000;
+  key.log_page_size = 12;
+  key.mtt_base = 40;  // line 5
+  ram.set(context_kind::mkey, 0x555555, key);
+  mtt_line pages;
+  std::uint64_t* const entries[] = {&pages.entry0, &pages.entry1, &pages.entry2, &pages.entry3,
+                                    &pages.entry4, &pages.entry5, &pages.entry6, &pages.entry7};
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    *entries[i] = 0x10000 * (i + 1) | (readable ? MttReadEnable : MttWriteEnable);
+  }
+  ram.set(context_kind::mtt, 5, pages);
+}
+
+TEST_P(payload_dma_bench, a_page_list_is_walked_before_the_reads) {
+  sinks();
+  give_pages(ram);
+  packet_item item = packet(0x1f00, 0x1000);  // 0x100 of page 1, 0xf00 of page 2
+  item.paged = true;
+  packets.at(10, std::move(item));
+  bench.run(400);
+  ASSERT_EQ(memory.reads.size(), 2U);
+  // Taken in 11; the key's line is back in 16, the pages' in 21: five cycles each.
+  EXPECT_EQ(memory.reads[0].visible, 26U);
+  EXPECT_EQ(memory.reads[0].read.address, 0x20f00U);
+  EXPECT_EQ(memory.reads[0].read.length, 0x100U);
+  EXPECT_EQ(memory.reads[1].read.address, 0x30000U);
+  EXPECT_EQ(memory.reads[1].read.length, 0xf00U);
+  ASSERT_EQ(filled->items.size(), 1U);
+  const std::vector<std::uint8_t> bytes = payload_of(filled->items[0].item);
+  EXPECT_EQ(bytes[0], byte_at(0x20f00));
+  EXPECT_EQ(bytes[0x100], byte_at(0x30000));
+  finish();
+}
+
+TEST_P(payload_dma_bench, a_packet_behind_one_that_is_translated_reads_meanwhile) {
+  sinks();
+  give_pages(ram);
+  packet_item first = packet(0x100, 64);
+  first.paged = true;
+  packets.at(10, std::move(first));
+  packets.at(10, packet(0x9000, 64));
+  bench.run(400);
+  ASSERT_EQ(memory.reads.size(), 2U);
+  EXPECT_EQ(memory.reads[0].read.address, 0x9000U);
+  EXPECT_EQ(memory.reads[1].read.address, 0x10100U);
+  ASSERT_EQ(filled->items.size(), 2U);
+  EXPECT_EQ(filled->items[0].item.psn, 0U) << "they leave in order";
+  finish();
+}
+
+TEST_P(payload_dma_bench, a_page_that_may_not_be_read_poisons_the_packet) {
+  sinks();
+  give_pages(ram, false);
+  packet_item item = packet(0x100, 64);
+  item.paged = true;
+  packets.at(10, std::move(item));
+  bench.run(400);
+  EXPECT_TRUE(memory.reads.empty());
+  ASSERT_EQ(left->items.size(), 1U);
+  EXPECT_EQ(left->items[0].item.status, dma_status::unsupported_request);
+  EXPECT_TRUE(filled->items.at(0).item.poisoned);
+  finish();
+}
+
+TEST_P(payload_dma_bench, the_data_of_a_read_response_is_at_its_remote_address) {
+  sinks();
+  packet_item item;
+  item.qpn = 5;
+  item.psn = 77;
+  item.source = packet_source::read_response;
+  item.remote_address = 0x40000;
+  item.message_offset = 0x2000;
+  item.payload = 512;
+  item.rkey = 0x55555555;
+  item.writes_before = 9;
+  packets.at(10, std::move(item));
+  bench.run(300);
+  ASSERT_EQ(memory.reads.size(), 1U);
+  EXPECT_EQ(memory.reads[0].visible, 16U);
+  EXPECT_EQ(memory.reads[0].read.address, 0x42000U);
+  EXPECT_EQ(memory.reads[0].read.length, 512U);
+  EXPECT_EQ(memory.reads[0].read.writes_before, 9U);
+  ASSERT_EQ(left->items.size(), 1U);
+  EXPECT_TRUE(left->items[0].item.response);
+  EXPECT_EQ(left->items[0].item.psn, 77U);
+  finish();
+}
+
+TEST_P(payload_dma_bench, the_segments_of_a_datagram_stand_behind_its_address) {
+  sinks();
+  packet_item item = packet(0x1000, 100);
+  item.body = bench.nic.buffers.take();
+  put_segments(item.body.data() + DatagramBytes, {{0x2000, 100}});
+  item.data_offset = DatagramBytes;
+  packets.at(10, std::move(item));
+  bench.run(300);
+  ASSERT_EQ(memory.reads.size(), 1U);
+  EXPECT_EQ(memory.reads[0].read.address, 0x2000U);
   finish();
 }
 

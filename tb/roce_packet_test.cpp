@@ -116,8 +116,8 @@ TEST(roce_packet, accepts_every_golden_frame) {
 }
 
 TEST(roce_packet, refuses_what_is_not_rocev2) {
-  EXPECT_EQ(parse(vector_named("v1_write_only").frame).error, parse_error::eth_type);
-  EXPECT_EQ(parse(vector_named("v1_ack").frame).error, parse_error::eth_type);
+  EXPECT_EQ(parse(vector_named("v1_write_only").frame).error, parse_error::roce_v1);
+  EXPECT_EQ(parse(vector_named("v1_ack").frame).error, parse_error::roce_v1);
   EXPECT_EQ(parse(vector_named("negative_ack").frame).error, parse_error::udp_port);
 
   // Its ports put right, the wrong ICRC is what remains.

@@ -46,7 +46,7 @@ std::set<parse_error> steering(const frame_bytes& frame, std::size_t byte, unsig
   const std::size_t udp = udp_at(frame);
   const std::size_t bth = udp + UdpBytes;
   if (byte == type || byte == type + 1 || (tagged(frame) && (byte == 12 || byte == 13))) {
-    return {parse_error::eth_type};
+    return {parse_error::eth_type, parse_error::roce_v1};
   }
   if (is_ipv6(frame)) {
     if (byte == ip && bit >= 4) {
@@ -79,13 +79,14 @@ std::set<parse_error> steering(const frame_bytes& frame, std::size_t byte, unsig
     return {parse_error::udp_length};
   }
   if (byte == bth) {
-    return {parse_error::bth_opcode, parse_error::bth_length, parse_error::icrc};
+    return {parse_error::bth_opcode, parse_error::bth_length, parse_error::bth_pad,
+            parse_error::icrc};
   }
   if (byte == bth + 1 && bit < 4) {
     return {parse_error::bth_version};
   }
   if (byte == bth + 1 && bit < 6) {
-    return {parse_error::bth_length, parse_error::icrc};
+    return {parse_error::bth_pad, parse_error::icrc};
   }
   return {};
 }
@@ -197,7 +198,8 @@ parse_error refusal(std::string_view name,
 TEST(roce_refusal, names_what_is_wrong_with_ethernet) {
   EXPECT_EQ(refusal("write_only", {{12, 0x08}, {13, 0x06}}), parse_error::eth_type);  // ARP
   EXPECT_EQ(refusal("write_only", {{12, 0x88}, {13, 0x08}}), parse_error::eth_type);  // pause
-  EXPECT_EQ(refusal("vlan_ack", {{16, 0x81}, {17, 0x00}}), parse_error::eth_type);    // two tags
+  EXPECT_EQ(refusal("write_only", {{12, 0x89}, {13, 0x15}}), parse_error::roce_v1);
+  EXPECT_EQ(refusal("vlan_ack", {{16, 0x81}, {17, 0x00}}), parse_error::eth_type);  // two tags
   EXPECT_EQ(refusal("write_only", {{12, 0x86}, {13, 0xdd}}), parse_error::ip_version);
 }
 
@@ -233,7 +235,7 @@ TEST(roce_refusal, names_what_is_wrong_with_the_transport) {
   // An acknowledge with data.
   EXPECT_EQ(refusal("write_only", {{42, 0x11}}), parse_error::bth_length);
   // A pad without data.
-  EXPECT_EQ(refusal("send_only_empty", {{43, 0x70}}), parse_error::bth_length);
+  EXPECT_EQ(refusal("send_only_empty", {{43, 0x70}}), parse_error::bth_pad);
 }
 
 }  // namespace carillon

@@ -343,6 +343,98 @@ TEST(rx_parser_core, states_that_receive) {
   EXPECT_EQ(verdict(write, qp_state::Rts), rx_verdict::bad_state);
 }
 
+// P_Key rule: the low 15 bits agree and one of both is that of a full member.
+TEST_P(rx_parser_bench, two_limited_members_of_a_partition_do_not_talk) {
+  deciding_responder responder(bench, ports.requests, ports.commits, lines, 1);
+  sink<rx_packet> responses("requester", bench, ports.responses);
+  qpc_common limited = common();
+  limited.pkey = 0x1234;
+  ram.set(context_kind::qpc_common, Qpn, limited);
+  packet_description packet = request(100, 16);
+  packet.pkey = 0x1234;
+  send(10, packet);
+  packet.pkey = 0x9234;
+  send(60, packet);
+  bench.run(300);
+  EXPECT_EQ(bench.count(counter::RxDropPkey), 1U);
+  ASSERT_EQ(responder.items.size(), 1U);
+}
+
+TEST_P(rx_parser_bench, an_atomic_brings_its_address_and_operands) {
+  deciding_responder responder(bench, ports.requests, ports.commits, lines, 1);
+  sink<rx_packet> responses("requester", bench, ports.responses);
+  packet_description packet = request(100, 0);
+  packet.opcode = bth_opcode::RcCompareSwap;
+  packet.atomic = {0x1122334455667788, 0x99aabbcc, 0x0102030405060708, 0x1112131415161718};
+  send(10, packet);
+  bench.run(200);
+  ASSERT_EQ(responder.items.size(), 1U);
+  const rx_packet& got = responder.items[0].item;
+  EXPECT_EQ(got.remote_address, 0x1122334455667788U);
+  EXPECT_EQ(got.rkey, 0x99aabbccU);
+  EXPECT_EQ(got.swap_add, 0x0102030405060708U);
+  EXPECT_EQ(got.compare, 0x1112131415161718U);
+}
+
+TEST_P(rx_parser_bench, a_send_with_invalidate_brings_the_key) {
+  deciding_responder responder(bench, ports.requests, ports.commits, lines, 1);
+  sink<rx_packet> responses("requester", bench, ports.responses);
+  packet_description packet = request(100, 8);
+  packet.opcode = bth_opcode::RcSendOnlyInvalidate;
+  packet.invalidate_rkey = 0xcafe01;
+  send(10, packet);
+  bench.run(200);
+  ASSERT_EQ(responder.items.size(), 1U);
+  EXPECT_EQ(responder.items[0].item.imm, 0xcafe01U);
+}
+
+TEST_P(rx_parser_bench, a_read_response_goes_to_the_requester_with_its_data) {
+  deciding_responder responder(bench, ports.requests, ports.commits, lines, 1);
+  sink<rx_packet> responses("requester", bench, ports.responses);
+  packet_description packet = ack(55);
+  packet.opcode = bth_opcode::RcReadResponseOnly;
+  packet.payload = 33;
+  send(10, packet);
+  bench.run(200);
+  ASSERT_EQ(responses.items.size(), 1U);
+  const rx_packet& got = responses.items[0].item;
+  EXPECT_EQ(got.verdict, rx_verdict::response);
+  EXPECT_EQ(got.payload, 33U);
+  EXPECT_EQ(got.msn, 7U);
+}
+
+TEST_P(rx_parser_bench, an_atomic_response_brings_the_original_value) {
+  deciding_responder responder(bench, ports.requests, ports.commits, lines, 1);
+  sink<rx_packet> responses("requester", bench, ports.responses);
+  packet_description packet = ack(55);
+  packet.opcode = bth_opcode::RcAtomicAcknowledge;
+  packet.atomic_result.original = 0x0102030405060708;
+  send(10, packet);
+  bench.run(200);
+  ASSERT_EQ(responses.items.size(), 1U);
+  EXPECT_EQ(responses.items[0].item.atomic_result, 0x0102030405060708U);
+}
+
+TEST_P(rx_parser_bench, a_datagram_is_accepted_whatever_its_psn) {
+  deciding_responder responder(bench, ports.requests, ports.commits, lines, 1);
+  sink<rx_packet> responses("requester", bench, ports.responses);
+  qpc_common datagrams = common();
+  datagrams.service = qp_service::Ud;
+  ram.set(context_kind::qpc_common, Qpn, datagrams);
+  packet_description packet = request(77777, 16);
+  packet.opcode = bth_opcode::UdSendOnly;
+  packet.datagram = {0x11223344, 0x98};
+  send(10, packet);
+  bench.run(200);
+  ASSERT_EQ(responder.items.size(), 1U);
+  const rx_packet& got = responder.items[0].item;
+  EXPECT_EQ(got.verdict, rx_verdict::accept);
+  EXPECT_EQ(got.qkey, 0x11223344U);
+  EXPECT_EQ(got.source_qpn, 0x98U);
+  EXPECT_FALSE(got.ipv6);
+  EXPECT_EQ(got.bytes.data()[got.ip_offset], 0x45) << "an IPv4 header of five dwords";
+}
+
 INSTANTIATE_TEST_SUITE_P(shuffle, rx_parser_bench, testing::Values(0, 77));
 
 }  // namespace

@@ -50,14 +50,16 @@ key_fault check_key(const mkey_line& key, bool exists, const key_use& use) {
   if (key.function_id != use.function) {
     return key_fault::function;
   }
-  if (key.pd != use.pd) {
-    return key_fault::pd;
-  }
-  if (key.qpn != MkeyAnyQp && key.qpn != use.qpn) {
-    return key_fault::qp;
-  }
-  if (!allows(key, use.right)) {
-    return key_fault::right;
+  if (!use.checked) {
+    if (key.pd != use.pd) {
+      return key_fault::pd;
+    }
+    if (key.qpn != MkeyAnyQp && key.qpn != use.qpn) {
+      return key_fault::qp;
+    }
+    if (!allows(key, use.right)) {
+      return key_fault::right;
+    }
   }
   return covers(key, use.address, use.length) ? key_fault::none : key_fault::range;
 }

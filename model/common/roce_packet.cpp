@@ -157,7 +157,7 @@ parse_error walk_eth(walker& w, parsed_frame& out) {
     type = tag.ether_type;
   }
   if (type != ethertype::Ipv4 && type != ethertype::Ipv6) {
-    return parse_error::eth_type;
+    return type == ethertype::RoceV1 ? parse_error::roce_v1 : parse_error::eth_type;
   }
   out.ipv6 = type == ethertype::Ipv6;
   out.ip_offset = static_cast<std::uint32_t>(w.at);
@@ -249,13 +249,15 @@ parse_error walk_bth(walker& w, parsed_frame& out) {
     return parse_error::bth_opcode;
   }
   const std::size_t behind = w.rest();
-  if (behind < out.opcode->extension_bytes + std::size_t{out.base.pad_count} + IcrcBytes ||
-      behind % 4 != 0) {
+  if (behind < std::size_t{out.opcode->extension_bytes} + IcrcBytes || behind % 4 != 0) {
     return parse_error::bth_length;
   }
   const std::size_t data = behind - out.opcode->extension_bytes - IcrcBytes;
   if (data != 0 && !out.opcode->has_payload) {
     return parse_error::bth_length;
+  }
+  if (data < out.base.pad_count) {
+    return parse_error::bth_pad;
   }
   out.extension_offset = static_cast<std::uint32_t>(w.at);
   visit_extensions(*out.opcode, out, [&w](auto& header) {
@@ -403,9 +405,9 @@ void set_ecn(std::uint8_t* ip, bool is_ipv6, ecn_code ecn) {
 
 const char* to_string(parse_error error) {
   static constexpr std::array<const char*, ParseErrorCount> Names = {
-      "none",        "eth_truncated", "eth_type",   "ip_truncated", "ip_version", "ip_options",
-      "ip_fragment", "ip_protocol",   "ip_length",  "udp_port",     "udp_length", "bth_truncated",
-      "bth_version", "bth_opcode",    "bth_length", "icrc"};
+      "none",          "eth_truncated", "eth_type",    "roce_v1",    "ip_truncated", "ip_version",
+      "ip_options",    "ip_fragment",   "ip_protocol", "ip_length",  "udp_port",     "udp_length",
+      "bth_truncated", "bth_version",   "bth_opcode",  "bth_length", "bth_pad",      "icrc"};
   const auto index = static_cast<std::size_t>(error);
   return index < Names.size() ? Names[index] : "?";
 }

@@ -123,7 +123,8 @@ enum class parse_error : std::uint8_t {
   none,
   // ST_ETH
   eth_truncated,  ///< shorter than its Ethernet header or VLAN tag
-  eth_type,       ///< neither IPv4 nor IPv6 (RoCE v1 and a second VLAN tag included)
+  eth_type,       ///< neither IPv4 nor IPv6 (a second VLAN tag included)
+  roce_v1,        ///< RoCE version 1
   // ST_IP
   ip_truncated,  ///< shorter than its IP header
   ip_version,    ///< the version field contradicts the EtherType
@@ -138,7 +139,8 @@ enum class parse_error : std::uint8_t {
   bth_truncated,  ///< no room for BTH and ICRC
   bth_version,    ///< transport version not 0
   bth_opcode,     ///< no such opcode here
-  bth_length,     ///< does not hold its extension headers and pad, or holds what it must not
+  bth_length,     ///< does not hold its extension headers, or holds what it must not
+  bth_pad,        ///< pad count larger than the payload
   // behind the last beat
   icrc,
   count_

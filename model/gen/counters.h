@@ -54,13 +54,21 @@ enum class counter : std::uint16_t {
   RxDropFcs,  // frames with a wrong FCS
   RxDropBuffer,  // frames dropped because the buffer was full
   RxDropOversize,  // frames longer than the MTU
-  RxDropEthertype,  // packets of another type
-  RxDropIp,  // packets with a bad IP header
+  RxDropTruncated,  // frames that end within their Ethernet or IP header
+  RxDropEthertype,  // frames that carry neither IPv4 nor IPv6
+  RxDropRoceV1,  // RoCE version 1 frames
+  RxDropIpVersion,  // packets whose IP version contradicts the EtherType
+  RxDropIpOptions,  // IPv4 packets with options
+  RxDropIpFragment,  // IP fragments
   RxDropProtocol,  // packets that are not UDP
+  RxDropIpLength,  // packets whose IP length does not fit the frame
   RxDropUdpPort,  // packets for another UDP port
-  RxDropLength,  // packets whose lengths disagree
+  RxDropUdpLength,  // packets whose UDP length differs from what IP carries
+  RxDropBthTruncated,  // packets without room for BTH and ICRC
   RxDropBthVersion,  // packets of another transport version
   RxDropOpcode,  // packets with a reserved opcode
+  RxDropBthLength,  // packets that do not hold what their opcode says
+  RxDropPad,  // packets with a pad count larger than their payload
   RxDropIcrc,  // packets with a wrong ICRC
   RxDropNoQp,  // packets for a QP that does not exist
   RxDropBadState,  // packets for a QP that does not receive
@@ -109,7 +117,7 @@ struct counter_desc {
   const char* doc;
 };
 
-inline constexpr std::size_t CounterCount = 90;
+inline constexpr std::size_t CounterCount = 98;
 
 inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"pcie_rx_tlps", "pcie_rx", "TLPs received"},
@@ -155,13 +163,21 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"rx_drop_fcs", "rx_mac", "frames with a wrong FCS"},
     {"rx_drop_buffer", "rx_mac", "frames dropped because the buffer was full"},
     {"rx_drop_oversize", "rx_mac", "frames longer than the MTU"},
-    {"rx_drop_ethertype", "rx_parser", "packets of another type"},
-    {"rx_drop_ip", "rx_parser", "packets with a bad IP header"},
+    {"rx_drop_truncated", "rx_parser", "frames that end within their Ethernet or IP header"},
+    {"rx_drop_ethertype", "rx_parser", "frames that carry neither IPv4 nor IPv6"},
+    {"rx_drop_roce_v1", "rx_parser", "RoCE version 1 frames"},
+    {"rx_drop_ip_version", "rx_parser", "packets whose IP version contradicts the EtherType"},
+    {"rx_drop_ip_options", "rx_parser", "IPv4 packets with options"},
+    {"rx_drop_ip_fragment", "rx_parser", "IP fragments"},
     {"rx_drop_protocol", "rx_parser", "packets that are not UDP"},
+    {"rx_drop_ip_length", "rx_parser", "packets whose IP length does not fit the frame"},
     {"rx_drop_udp_port", "rx_parser", "packets for another UDP port"},
-    {"rx_drop_length", "rx_parser", "packets whose lengths disagree"},
+    {"rx_drop_udp_length", "rx_parser", "packets whose UDP length differs from what IP carries"},
+    {"rx_drop_bth_truncated", "rx_parser", "packets without room for BTH and ICRC"},
     {"rx_drop_bth_version", "rx_parser", "packets of another transport version"},
     {"rx_drop_opcode", "rx_parser", "packets with a reserved opcode"},
+    {"rx_drop_bth_length", "rx_parser", "packets that do not hold what their opcode says"},
+    {"rx_drop_pad", "rx_parser", "packets with a pad count larger than their payload"},
     {"rx_drop_icrc", "rx_parser", "packets with a wrong ICRC"},
     {"rx_drop_no_qp", "rx_parser", "packets for a QP that does not exist"},
     {"rx_drop_bad_state", "rx_parser", "packets for a QP that does not receive"},

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "common/items.h"
+#include "common/memory_key.h"
 #include "gen/contexts.h"
 
 namespace carillon {
@@ -40,8 +41,6 @@ struct request_step {
 /// The packet has the PSN that `line` expects.
 request_step step_request(const rx_packet& packet, const qpc_common& common,
                           const qpc_responder& line);
-
-enum class key_right : std::uint8_t { local_write, remote_write };
 
 /// The IOVA of `address` if key, protection domain, QP, function, right and range allow it. Keys
 /// with a page table are refused.
