@@ -29,6 +29,11 @@ if(CARILLON_SANITIZE)
   add_link_options(-fsanitize=address,undefined)
 endif()
 
+if(CARILLON_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+
 # What every hand-written source sees.
 add_library(carillon_options INTERFACE)
 target_include_directories(carillon_options INTERFACE "${PROJECT_SOURCE_DIR}"

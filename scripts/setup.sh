@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what Carillon needs on Debian 12; asks nothing and does nothing when all is there.
-# Usage: scripts/setup.sh [build|test|lint]...   (no argument: all of them)
+# Usage: scripts/setup.sh [build|test|fuzz|lint]...   (no argument: all of them)
 set -euo pipefail
 
 build=(build-essential ca-certificates cmake ninja-build pkg-config ccache libsystemc-dev verilator
@@ -8,6 +8,7 @@ build=(build-essential ca-certificates cmake ninja-build pkg-config ccache libsy
   nlohmann-json3-dev libsqlite3-dev zlib1g-dev python3)
 # Independent judges of what the model writes: packet dissectors and a second RTL front end.
 test=(tshark python3-scapy yosys)
+fuzz=(clang libclang-rt-14-dev)
 lint=(git clang-format clang-tidy cppcheck codespell shellcheck)
 
 wanted=()
@@ -15,10 +16,11 @@ for group in "${@:-all}"; do
   case "$group" in
     build) wanted+=("${build[@]}") ;;
     test) wanted+=("${build[@]}" "${test[@]}") ;;
+    fuzz) wanted+=("${build[@]}" "${fuzz[@]}") ;;
     lint) wanted+=("${lint[@]}") ;;
-    all) wanted+=("${build[@]}" "${test[@]}" "${lint[@]}") ;;
+    all) wanted+=("${build[@]}" "${test[@]}" "${fuzz[@]}" "${lint[@]}") ;;
     *)
-      echo "setup: unknown group '$group'; there are: build, test, lint" >&2
+      echo "setup: unknown group '$group'; there are: build, test, fuzz, lint" >&2
       exit 2
       ;;
   esac

@@ -142,7 +142,14 @@ trace_ref tracer::append(message_record& record, trace_ref from, trace_site site
                          name_id reason, ps_t begin, ps_t end) {
   // Built in its place: a copy would be read back in larger pieces than it was just written in,
   // which stalls the host's processor.
-  record.spans.emplace_back(begin, end, from.span, site.place, site.row, reason, kind);
+  span& added = record.spans.emplace_back();
+  added.begin = begin;
+  added.end = end;
+  added.previous = from.span;
+  added.place = site.place;
+  added.row = site.row;
+  added.reason = reason;
+  added.kind = kind;
   return {record.id, static_cast<std::uint32_t>(record.spans.size() - 1)};
 }
 
