@@ -40,7 +40,8 @@ void wqe_parser_traffic::declare(coverage& cover) {
                  "atomic.without_data"});
   cover.declare({"size.largest", "size.random", "size.one_more", "size.one_less", "size.tiny",
                  "size.data_of_none"});
-  cover.declare({"wqe.unread", "wqe.other_index", "wqe.other_qpn", "wqe.mixed", "qp.unknown"});
+  cover.declare(
+      {"wqe.unread", "wqe.other_index", "wqe.other_qpn", "wqe.mixed", "wqe.garbage", "qp.unknown"});
   cover.declare(
       {"signature.right", "signature.wrong", "signature.flipped_bit", "signature.not_asked_for"});
   cover.declare({"key.bound", "key.whole", "key.variant", "key.pd", "key.function", "key.other_qp",
@@ -469,6 +470,12 @@ void wqe_parser_traffic::spoil(draft& of) {
     case 7:
       wqe.ds = static_cast<std::uint8_t>(random_.below(5));
       cover_.hit("size.tiny");
+      break;
+    case 8:
+      for (unsigned i = SegmentBytes; i < MaxWqeUnits * SegmentBytes; ++i) {
+        wqe.bytes.data()[i] = static_cast<std::uint8_t>(random_.next());
+      }
+      cover_.hit("wqe.garbage");
       break;
     default:
       break;

@@ -36,7 +36,8 @@ class wqe_parser_traffic {
     bool writes = false;  ///< its response goes to its data segments
 
     [[nodiscard]] std::uint8_t* end() const {
-      return wqe.bytes.data() + std::size_t{units} * SegmentBytes;
+      std::uint8_t* const bytes = wqe.bytes.data();
+      return bytes + units * SegmentBytes;
     }
   };
 

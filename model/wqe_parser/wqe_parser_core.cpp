@@ -86,6 +86,11 @@ operation operation_of(wqe_opcode opcode) {
   return result;
 }
 
+const std::uint8_t* unit_of(const wqe_item& wqe, std::size_t unit) {
+  const std::uint8_t* const bytes = wqe.bytes.data();
+  return bytes + unit * SegmentBytes;
+}
+
 /// Sums up the data segments; false if they make no sense.
 bool measure(const wqe_item& wqe, wqe_shape& shape) {
   if (wqe.ds < shape.data_unit) {
@@ -95,15 +100,15 @@ bool measure(const wqe_item& wqe, wqe_shape& shape) {
   if (units == 0) {
     return true;
   }
-  const std::uint8_t* data = wqe.bytes.data() + std::size_t{shape.data_unit} * SegmentBytes;
-  if (inline_seg::unpack(data).inline_flag != 0) {
+  const auto first = inline_seg::unpack(unit_of(wqe, shape.data_unit));
+  if (first.inline_flag != 0) {
     shape.is_inline = true;
-    shape.length = inline_seg::unpack(data).byte_count;
+    shape.length = first.byte_count;
     return (InlineHeaderBytes + shape.length + SegmentBytes - 1) / SegmentBytes == units;
   }
   bool pointers_only = true;
   for (unsigned i = 0; i < units; ++i) {
-    const auto segment = data_seg::unpack(data + std::size_t{i} * SegmentBytes);
+    const auto segment = data_seg::unpack(unit_of(wqe, shape.data_unit + i));
     pointers_only = pointers_only && segment.inline_flag == 0;
     shape.length += segment.byte_count;
   }
@@ -150,10 +155,10 @@ wqe_shape shape_of(const wqe_item& wqe, qp_service service) {
   shape.misplaced = shape.control.wqe_index != wqe.wqe_index || shape.control.qpn != wqe.qpn;
   const operation op = operation_of(shape.control.opcode);
   if (op.has_remote && wqe.ds >= 2) {
-    shape.remote = raddr_seg::unpack(wqe.bytes.data() + ctrl_seg::Size);
+    shape.remote = raddr_seg::unpack(unit_of(wqe, 1));
   }
   if (op.is_atomic && wqe.ds >= 3) {
-    shape.atomic = atomic_seg::unpack(wqe.bytes.data() + ctrl_seg::Size + raddr_seg::Size);
+    shape.atomic = atomic_seg::unpack(unit_of(wqe, 2));
   }
   shape.use = op.use;
   shape.datagram = service == qp_service::Ud && op.on_ud && op.has_data;
@@ -202,8 +207,7 @@ key_claim claim_of(const wqe_item& wqe, const wqe_shape& shape, unsigned index) 
   if (shape.use == key_use::invalidate) {
     return {.key = shape.control.imm, .use = shape.use};
   }
-  const data_seg segment =
-      data_seg::unpack(wqe.bytes.data() + std::size_t{shape.data_unit + index} * SegmentBytes);
+  const auto segment = data_seg::unpack(unit_of(wqe, shape.data_unit + index));
   return {segment.lkey, segment.byte_count, segment.address, shape.use};
 }
 
