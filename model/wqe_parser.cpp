@@ -14,8 +14,6 @@ namespace spec = stage_spec::wqe_parser;
 
 static_assert(spec::MaxSge == MaxSge);
 
-constexpr unsigned MkeyVariantShift = MkeyVariantBits;
-
 }  // namespace
 
 // Rules
@@ -91,11 +89,10 @@ void wqe_parser_rules::took_ctx_line(cycle_t t, const context_line& line) {
   const waiting_wqe& next = waiting_.front();
   checked_wqe now;
   now.wqe = next.wqe;
-  now.shape = shape_of(next.wqe);
-  now.verdict = check_context(now.shape, line);
-  now.qp = line;
-  now.pd = qpc_common::unpack(line.data.data()).pd;
-  now.keys = now.verdict.refused() ? 0 : now.shape.sge_count;
+  now.qp = qpc_common::unpack(line.data.data());
+  now.shape = shape_of(next.wqe, now.qp.service);
+  now.verdict = check_context(next.wqe, now.shape, line.valid, now.qp);
+  now.keys = now.verdict.refused() ? 0 : now.shape.keys();
   now.history = line.trace;
   now.since = t;
   now.latency = spec::Latency;
@@ -117,10 +114,11 @@ void wqe_parser_rules::took_mkey_line(cycle_t t, const context_line& line) {
   CARILLON_CHECK(answering_ < checked_.size(), "{}: a key in cycle {} that no WQE waits for",
                  io_.mkey_line.name(), t);
   checked_wqe& owner = checked_[answering_];
-  const data_seg segment = segment_of(owner.wqe, owner.shape, owner.answered);
-  if (!key_covers(segment, owner.pd, line)) {
+  const key_claim claim = claim_of(owner.wqe, owner.shape, owner.answered);
+  if (!key_allows(claim, owner.wqe.qpn, owner.qp, line)) {
     owner.verdict.syndrome = cqe_syndrome::LocalProtection;
   }
+  owner.verdict.paged |= claim.use != key_use::invalidate && has_pages(line);
   ++owner.answered;
   --keys_open_;
   owner.history = line.trace;
@@ -231,9 +229,9 @@ void wqe_parser::walk(cycle_t t) {
   for (unsigned i = 0; i < now.keys; ++i) {
     const cycle_t visible = t + 1 + i;
     const auto [history, begin] = rules_.departs(ports::MkeyRead, visible);
-    const data_seg segment = segment_of(now.wqe, now.shape, i);
-    io_.mkey_read.push_reserved(begin, static_cast<unsigned>(visible - begin),
-                                {history, context_kind::mkey, segment.lkey >> MkeyVariantShift});
+    io_.mkey_read.push_reserved(
+        begin, static_cast<unsigned>(visible - begin),
+        {history, context_kind::mkey, claim_of(now.wqe, now.shape, i).index()});
   }
 }
 
@@ -259,10 +257,8 @@ void wqe_parser::release(cycle_t /*t*/) {
     work_item work = describe(done.wqe, done.shape, done.verdict, done.qp);
     const std::uint32_t bytes = done.shape.body_bytes();
     if (bytes != 0) {
-      const std::size_t start = std::size_t{done.shape.fixed_units()} * SegmentBytes +
-                                (done.shape.is_inline ? inline_seg::Size : 0);
       work.body = nic_.buffers.take();
-      std::memcpy(work.body.data(), done.wqe.bytes.data() + start, bytes);
+      std::memcpy(work.body.data(), done.wqe.bytes.data() + done.shape.body_offset(), bytes);
     }
     const cycle_t visible = std::max(done.since + done.latency, io_.work.port_free());
     const auto [history, begin] = rules_.departs(ports::Work, visible);

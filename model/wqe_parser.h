@@ -1,6 +1,6 @@
 // wqe_parser: parses a send WQE, looks up its QP and the keys of its data segments, checks both,
 // and hands the checked work request on. docs/stages/wqe_parser.md has the timing;
-// rtl/wqe_parser.sv is its twin.
+// rtl/wqe_parser/wqe_parser.sv is its twin.
 #pragma once
 
 #include <string_view>
@@ -40,8 +40,7 @@ class wqe_parser_rules final : public twin_rules {
     wqe_item wqe;
     wqe_shape shape;
     wqe_verdict verdict;
-    context_line qp;
-    std::uint32_t pd = 0;
+    qpc_common qp;
     unsigned keys = 0;      ///< read
     unsigned answered = 0;  ///< of these
     trace_ref history;      ///< up to `since`

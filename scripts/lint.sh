@@ -36,10 +36,12 @@ rtl_module() {
 }
 
 synth_module() {
-  local file=$1 top packages cells
+  local file=$1 top folder packages cells
   top=$(basename "$file" .sv)
+  folder=$(dirname "$file")
+  [[ $(basename "$folder") == "$top" ]] || folder=$folder/$top
   mapfile -t packages < <(scripts/rtl_packages.sh)
-  mapfile -t cells < <(find rtl/common "$(dirname "$file")/$top" -name '*.sv' 2>/dev/null | sort)
+  mapfile -t cells < <(find rtl/common "$folder" -name '*.sv' 2>/dev/null | sort)
   # A cell that is never instantiated is read, but `hierarchy` drops it.
   [[ " ${cells[*]-} " == *" $file "* ]] || cells+=("$file")
   yosys -q -p "read_verilog -sv -Irtl/common ${packages[*]-} ${cells[*]}

@@ -1,5 +1,5 @@
-// The streams of rtl/wqe_parser.sv in the order of its port table, for the twin and its broken
-// variants.
+// The streams of rtl/wqe_parser/wqe_parser.sv in the order of its port table, for the twin and its
+// broken variants.
 #pragma once
 
 #include <vector>

@@ -110,14 +110,15 @@ inline constexpr stage_timing_desc TimingTable[] = {
 };
 }  // namespace qpc_ram
 
-// control, remote address, data and inline segments; opcode, size, PD and key checks
+// control, remote address, atomic, datagram, data and inline segments; opcode, size, signature
+// and key checks
 namespace wqe_parser {
 inline constexpr unsigned Latency = 10;
 inline constexpr unsigned InitiationInterval = 1;
 inline constexpr unsigned Depth = 48;
 inline constexpr unsigned Outstanding = 64;
 inline constexpr unsigned MaxBeats = 16;
-inline constexpr unsigned MaxPacketBytes = 988;
+inline constexpr unsigned MaxPacketBytes = 992;
 // each further data segment, for its key read (assumed)
 inline constexpr unsigned ExtraSge = 1;
 // from the last key's line to the result visible (assumed)
@@ -309,7 +310,7 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
     {"qpc_ram", "context RAM: lines by kind and index, read ports with fixed priority, write-first",
      "4", "context fetch", 5, 1, 16, 0, 1, true, false,
      stage_spec::qpc_ram::TimingTable, 4},
-    {"wqe_parser", "control, remote address, data and inline segments; opcode, size, PD and key checks",
+    {"wqe_parser", "control, remote address, atomic, datagram, data and inline segments; opcode, size, signature and key checks",
      "5", "WQE parse", 10, 1, 48, 64, 16, true, true,
      stage_spec::wqe_parser::TimingTable, 7},
     {"tx_sched", "which QP sends its next packet: acknowledges first, then deficit round robin; one MTU packet a grant",

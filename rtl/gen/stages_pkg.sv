@@ -48,7 +48,8 @@ package stages_pkg;
   localparam int unsigned QpcRamReadPorts = 2;
   localparam int unsigned QpcRamWritePorts = 1;
 
-  // control, remote address, data and inline segments; opcode, size, PD and key checks
+  // control, remote address, atomic, datagram, data and inline segments; opcode, size, signature
+  // and key checks
   localparam int unsigned WqeParserLatency = 10;
   localparam int unsigned WqeParserInitiationInterval = 1;
   localparam int unsigned WqeParserDepth = 48;

@@ -6,6 +6,9 @@
 #include "Vwqe_parser__busy.h"
 #include "Vwqe_parser__content_body.h"
 #include "Vwqe_parser__content_key.h"
+#include "Vwqe_parser__datagram.h"
+#include "Vwqe_parser__right.h"
+#include "Vwqe_parser__signature.h"
 #include "Vwqe_parser__slots.h"
 #include "Vwqe_parser__timing.h"
 #include "cosim/wqe_parser_pins.h"
@@ -29,6 +32,9 @@ void register_mutants() {
   add<Vwqe_parser__busy>("busy");
   add<Vwqe_parser__content_body>("content_body");
   add<Vwqe_parser__content_key>("content_key");
+  add<Vwqe_parser__datagram>("datagram");
+  add<Vwqe_parser__right>("right");
+  add<Vwqe_parser__signature>("signature");
   add<Vwqe_parser__slots>("slots");
   add<Vwqe_parser__timing>("timing");
 }

@@ -4,7 +4,8 @@
 //
 // A WQE lies in a slot from its first beat until its result has left, and passes four steps in
 // order:
-//   receive  its beats are written and its segments are summed up as they come in;
+//   receive  its beats are written and its segments are summed up as they come in, both as those of
+//            a connected QP and as those of a datagram: the service is known later;
 //   walk     with its QP's context line in hand it is checked, and one key a cycle is asked for;
 //   keys     each key's line is checked against its segment;
 //   leave    after the fixed latency its body is aligned and written to the output.
@@ -60,6 +61,8 @@ module wqe_parser (
   localparam int unsigned SlotWidth = 6;
   localparam int unsigned BeatWidth = $clog2(MaxBeats);
   localparam int unsigned UnitWidth = 6;
+  localparam logic [2:0] AtomicDataUnit = 3'd3;
+  localparam logic [2:0] DatagramDataUnit = 3'(1 + wqe_pkg::DatagramSegBytes / 16);
   localparam int unsigned WorkCreditWidth = $clog2(WorkDepth + 1);
   localparam int unsigned KeyCreditWidth = $clog2(KeyReadDepth + 1);
   localparam int unsigned CtxCreditWidth = $clog2(CtxReadDepth + 1);
@@ -70,6 +73,14 @@ module wqe_parser (
     $fatal(0, "%m: CtxSlots + WorkDepth must not exceed Slots");
   end
 `endif
+
+  // The data segments, as measured from some unit on.
+  typedef struct packed {
+    logic        fits;  // sizes that the operation allows
+    logic        is_inline;
+    logic [4:0]  sge_count;
+    logic [35:0] length;  // of all data segments, before any limit
+  } data_t;
 
   // What is known of a WQE from its own bytes.
   typedef struct packed {
@@ -83,13 +94,21 @@ module wqe_parser (
     logic [31:0] imm;
     logic [63:0] remote_address;
     logic [31:0] rkey;
-    logic        unread;      // its read failed: nothing of it is known
-    logic        misplaced;   // the control segment is not that of the expected WQE
-    logic        malformed;   // unsupported operation or wrong sizes
-    logic        has_remote;  // a remote address segment comes before the data
-    logic        is_inline;
-    logic [4:0]  sge_count;
-    logic [35:0] length;      // of all data segments, before any limit
+    logic [63:0] swap_add;
+    logic [63:0] compare;
+    logic [7:0]  epoch;
+    logic        unread;       // its read failed: nothing of it is known
+    logic        misplaced;    // the control segment is not that of the expected WQE
+    logic        on_rc;        // services that know its operation
+    logic        on_uc;
+    logic        on_ud;
+    logic        has_data;     // data segments may follow
+    logic        writes;       // a response is written to them
+    logic        invalidates;  // it invalidates the key in imm
+    logic [2:0]  data_unit;    // where they begin on a connected QP
+    logic [7:0]  sum;          // XOR of its bytes
+    data_t       connected;
+    data_t       datagram;     // if a datagram segment comes before the data
   } header_t;
 
   // What its QP's context adds.
@@ -99,14 +118,28 @@ module wqe_parser (
     logic [2:0]  service;
     logic [2:0]  mtu_code;
     logic [23:0] send_cqn;
+    logic        is_datagram;  // a datagram segment comes before the data, and is in the body
+    logic        is_inline;
+    logic [4:0]  sge_count;
+    logic [31:0] length;
+    logic [2:0]  data_unit;    // where the data segments begin
   } result_t;
+
+  // Whose key is being read.
+  typedef struct packed {
+    logic [23:0] qpn;
+    logic [15:0] function_id;
+    logic [23:0] pd;
+    logic        writes;
+    logic        invalidates;
+  } owner_t;
 
   // A data segment whose key is being read.
   typedef struct packed {
     logic [63:0]          address;
     logic [30:0]          byte_count;
     logic [7:0]           variant;
-    logic [23:0]          pd;
+    owner_t               owner;
     logic                 last;
     logic [SlotWidth-1:0] slot;
   } segment_t;
@@ -118,9 +151,8 @@ module wqe_parser (
   logic [BeatWidth-1:0] rx_beat_q;
   header_t rx_header_q, rx_header_d, rx_stored;
   result_t verdict;
-  logic rx_mixed_q, rx_mixed_d;  // an inline segment among pointers
-  logic [5:0] ctx_waiting_q;     // WQEs taken whose context line is not
-  logic [5:0] complete_q;        // of these, those with all beats in
+  logic [5:0] ctx_waiting_q;  // WQEs taken whose context line is not
+  logic [5:0] complete_q;     // of these, those with all beats in
   logic wqe_take, rx_done;
 
   logic [511:0] bytes_mem[Slots * MaxBeats];
@@ -139,96 +171,108 @@ module wqe_parser (
 
   wqe_pkg::ctrl_seg_t ctrl;
   wqe_pkg::raddr_seg_t remote;
-  wqe_pkg::data_seg_t unit0, unit1, unit2, unit3;  // if they are data segments
-  logic [3:0] unit_inline;
-  logic [4*31-1:0] unit_bytes;
+  wqe_pkg::atomic_seg_t atomic;
   assign ctrl = wqe_i.data[511:384];
   assign remote = wqe_i.data[383:256];
-  assign {unit0, unit1, unit2, unit3} = wqe_i.data;
-  assign unit_inline = {unit3.inline_flag, unit2.inline_flag, unit1.inline_flag, unit0.inline_flag};
-  assign unit_bytes = {unit3.byte_count, unit2.byte_count, unit1.byte_count, unit0.byte_count};
+  assign atomic = wqe_i.data[255:128];
 
-  logic is_write, is_send, is_nop;
-  logic [UnitWidth-1:0] fixed_units;
-  assign is_nop = ctrl.opcode == wqe_pkg::WqeOpcodeNop;
-  assign is_write = ctrl.opcode == wqe_pkg::WqeOpcodeRdmaWrite ||
-                    ctrl.opcode == wqe_pkg::WqeOpcodeRdmaWriteImmediate;
-  assign is_send = ctrl.opcode == wqe_pkg::WqeOpcodeSend ||
-                   ctrl.opcode == wqe_pkg::WqeOpcodeSendImmediate;
-  assign fixed_units = is_write ? 6'd2 : 6'd1;
+  logic on_rc, on_uc, on_ud, has_data, has_remote, is_atomic, writes, invalidates;
+  logic [2:0] data_unit;
+  wqe_parser_operation u_operation (
+      .opcode_i     (ctrl.opcode),
+      .on_rc_o      (on_rc),
+      .on_uc_o      (on_uc),
+      .on_ud_o      (on_ud),
+      .has_data_o   (has_data),
+      .has_remote_o (has_remote),
+      .is_atomic_o  (is_atomic),
+      .writes_o     (writes),
+      .invalidates_o(invalidates),
+      .data_unit_o  (data_unit)
+  );
 
-  // The data segment of an inline WQE comes right behind the fixed ones, so it begins in the first
-  // beat.
-  logic first_inline;
-  logic [9:0] inline_length;
-  logic [UnitWidth:0] inline_units;
-  logic [UnitWidth-1:0] data_units;
-  wqe_pkg::data_seg_t first_data;
-  assign first_data = is_write ? unit2 : unit1;
-  assign data_units = wqe_i.ds - fixed_units;
-  assign first_inline = first_data.inline_flag && wqe_i.ds > fixed_units && !is_nop;
-  assign inline_length = first_data.byte_count[9:0];
-  assign inline_units = 7'((11'(inline_length) + 11'd19) >> 4);
+  data_t connected, datagram;
+  wqe_parser_measure u_connected (
+      .clk_i,
+      .take_i     (wqe_take),
+      .first_i    (wqe_i.first),
+      .beat_i     (rx_beat_q),
+      .ds_i       (wqe_i.ds),
+      .start_i    (wqe_i.first ? data_unit : rx_header_q.data_unit),
+      .data_i     (wqe_i.data),
+      .fits_o     (connected.fits),
+      .is_inline_o(connected.is_inline),
+      .sge_count_o(connected.sge_count),
+      .length_o   (connected.length)
+  );
+  wqe_parser_measure u_datagram (
+      .clk_i,
+      .take_i     (wqe_take),
+      .first_i    (wqe_i.first),
+      .beat_i     (rx_beat_q),
+      .ds_i       (wqe_i.ds),
+      .start_i    (DatagramDataUnit),
+      .data_i     (wqe_i.data),
+      .fits_o     (datagram.fits),
+      .is_inline_o(datagram.is_inline),
+      .sge_count_o(datagram.sge_count),
+      .length_o   (datagram.length)
+  );
 
-  // Sums of this beat's pointers.
-  logic [UnitWidth-1:0] seen_fixed;
-  logic seen_inline;
-  logic [35:0] beat_length;
-  logic beat_mixed;
-  assign seen_fixed = wqe_i.first ? fixed_units : (rx_header_q.has_remote ? 6'd2 : 6'd1);
-  assign seen_inline = wqe_i.first ? first_inline : rx_header_q.is_inline;
-
+  logic [7:0] beat_sum;
   always_comb begin
-    beat_length = '0;
-    beat_mixed  = 1'b0;
-    for (int unsigned i = 0; i < 4; i++) begin
-      if ({rx_beat_q, 2'(i)} >= seen_fixed && {rx_beat_q, 2'(i)} < wqe_i.ds) begin
-        beat_length = beat_length + 36'(unit_bytes[31 * i +: 31]);
-        beat_mixed  = beat_mixed | unit_inline[i];
-      end
+    beat_sum = '0;
+    for (int unsigned i = 0; i < 64; i++) begin
+      beat_sum = beat_sum ^ wqe_i.data[8 * i +: 8];
     end
   end
 
   always_comb begin
     rx_header_d = rx_header_q;
-    rx_mixed_d  = rx_mixed_q;
     if (wqe_i.first) begin
-      rx_header_d                = '0;
-      rx_header_d.trace_id       = wqe_i.trace_id;
-      rx_header_d.function_id    = wqe_i.function_id;
-      rx_header_d.qpn            = wqe_i.qpn;
-      rx_header_d.wqe_index      = wqe_i.wqe_index;
-      rx_header_d.wqebbs         = 5'((7'(wqe_i.ds) + 7'd3) >> 2);
-      rx_header_d.unread         = wqe_i.status != streams_pkg::ReadResultOk;
-      rx_header_d.opcode         = ctrl.opcode;
-      rx_header_d.fm_ce_se       = wqe_i.data[511 - 88 -: 8];
-      rx_header_d.imm            = ctrl.imm;
-      rx_header_d.has_remote     = is_write;
-      rx_header_d.remote_address = is_write && wqe_i.ds > 6'd1 ? remote.raddr : '0;
-      rx_header_d.rkey           = is_write && wqe_i.ds > 6'd1 ? remote.rkey : '0;
-      rx_header_d.misplaced      = ctrl.wqe_index != wqe_i.wqe_index || ctrl.qpn != wqe_i.qpn;
-      rx_header_d.is_inline      = first_inline;
-      if (is_nop) begin
-        rx_header_d.malformed = wqe_i.ds != 6'd1;
-      end else begin
-        rx_header_d.malformed = !(is_write || is_send) || wqe_i.ds < fixed_units ||
-                                (first_inline ? inline_units != 7'(data_units)
-                                              : data_units > 6'(MaxSge));
+      rx_header_d             = '0;
+      rx_header_d.trace_id    = wqe_i.trace_id;
+      rx_header_d.function_id = wqe_i.function_id;
+      rx_header_d.qpn         = wqe_i.qpn;
+      rx_header_d.wqe_index   = wqe_i.wqe_index;
+      rx_header_d.wqebbs      = 5'((7'(wqe_i.ds) + 7'd3) >> 2);
+      rx_header_d.opcode      = ctrl.opcode;
+      rx_header_d.fm_ce_se    = wqe_i.data[511 - 88 -: 8];
+      rx_header_d.imm         = ctrl.imm;
+      if (has_remote && wqe_i.ds > 6'd1) begin
+        rx_header_d.remote_address = remote.raddr;
+        rx_header_d.rkey           = remote.rkey;
       end
-      rx_header_d.sge_count = first_inline ? '0 : 5'(data_units);
-      rx_header_d.length    = first_inline ? 36'(inline_length) : beat_length;
-      rx_mixed_d            = beat_mixed;
-    end else begin
-      rx_header_d.length = rx_header_q.length + (rx_header_q.is_inline ? '0 : beat_length);
-      rx_mixed_d         = rx_mixed_q | beat_mixed;
+      if (is_atomic && wqe_i.ds > 6'd2) begin
+        rx_header_d.swap_add = atomic.swap_add;
+        rx_header_d.compare  = atomic.compare;
+      end
+      rx_header_d.epoch       = wqe_i.epoch;
+      rx_header_d.unread      = wqe_i.status != streams_pkg::ReadResultOk;
+      rx_header_d.misplaced   = ctrl.wqe_index != wqe_i.wqe_index || ctrl.qpn != wqe_i.qpn;
+      rx_header_d.on_rc       = on_rc;
+      rx_header_d.on_uc       = on_uc;
+      rx_header_d.on_ud       = on_ud;
+      rx_header_d.has_data    = has_data;
+      rx_header_d.writes      = writes;
+      rx_header_d.invalidates = invalidates;
+      rx_header_d.data_unit   = data_unit;
     end
+    rx_header_d.sum       = beat_sum ^ (wqe_i.first ? 8'h00 : rx_header_q.sum);
+    rx_header_d.connected = connected;
+    rx_header_d.datagram  = datagram;
   end
 
-  // rx_stored is what is kept: a WQE that cannot be told apart has no body.
+  // rx_stored is what is kept: the data must suit the operation. An atomic is one beat.
   always_comb begin
     rx_stored = rx_header_d;
-    if (!seen_inline && rx_mixed_d) begin
-      rx_stored.malformed = 1'b1;
+    if ((!rx_header_d.has_data && (connected.is_inline || connected.sge_count != '0)) ||
+        (rx_header_d.writes && connected.is_inline) ||
+        (wqe_i.first && is_atomic &&
+         (connected.sge_count != 5'd1 || connected.length != 36'd8 ||
+          remote.raddr[2:0] != '0)) ||
+        (!wqe_i.first && rx_header_d.data_unit == AtomicDataUnit)) begin
+      rx_stored.connected.fits = 1'b0;
     end
     if (rx_header_d.wqebbs == '0) begin
       rx_stored.wqebbs = 5'd1;
@@ -239,11 +283,8 @@ module wqe_parser (
       rx_stored.imm            = '0;
       rx_stored.remote_address = '0;
       rx_stored.rkey           = '0;
-    end
-    if (rx_header_d.unread || rx_stored.malformed) begin
-      rx_stored.is_inline = 1'b0;
-      rx_stored.sge_count = '0;
-      rx_stored.length    = '0;
+      rx_stored.swap_add       = '0;
+      rx_stored.compare        = '0;
     end
   end
 
@@ -251,7 +292,6 @@ module wqe_parser (
     if (wqe_take) begin
       bytes_mem[{rx_slot_q, rx_beat_q}] <= wqe_i.data;
       rx_header_q <= rx_header_d;
-      rx_mixed_q  <= rx_mixed_d;
     end
     if (rx_done) begin
       header_mem[rx_slot_q] <= rx_stored;
@@ -292,7 +332,7 @@ module wqe_parser (
   logic [SlotWidth-1:0] key_slot_q;   // the one whose keys are being asked for
   logic [4:0] walk_left_q;            // keys still to ask for
   logic [UnitWidth-1:0] walk_unit_q;  // the next data segment
-  logic [23:0] walk_pd_q;
+  owner_t walk_owner_q;
   logic [31:0] walk_trace_q;
   logic [KeyCountWidth-1:0] keys_open_q;  // keys asked for and not answered
   logic key_push, key_take;
@@ -308,13 +348,34 @@ module wqe_parser (
   assign walk_header = header_mem[walk_slot_q];
   assign qpc = ctx_line_i.data;
 
+  // The service says where the data are and what the operation is worth; a WQE that cannot be
+  // understood has no body.
+  logic is_ud, walk_datagram, served, formed, signed_wrong;
+  data_t walk_data;
+  logic [35:0] longest;
+  assign is_ud = qpc.service == contexts_pkg::QpServiceUd;
+  assign walk_datagram = is_ud && walk_header.on_ud && walk_header.has_data;
+  assign walk_data = walk_datagram ? walk_header.datagram : walk_header.connected;
+  assign served = (qpc.service == contexts_pkg::QpServiceRc && walk_header.on_rc) ||
+                  (qpc.service == contexts_pkg::QpServiceUc && walk_header.on_uc) ||
+                  (is_ud && walk_header.on_ud);
+  assign formed = !walk_header.unread && served && walk_data.fits;
+  assign signed_wrong = qpc.sig_enable && walk_header.sum != 8'hff;
+  // A datagram is one packet.
+  assign longest = is_ud ? 36'd128 << qpc.mtu : 36'(wire_pkg::MaxMessageBytes);
+
   logic refused;
   always_comb begin
-    verdict.service  = qpc.service;
-    verdict.mtu_code = qpc.mtu;
-    verdict.send_cqn = qpc.cq_num_send;
-    verdict.syndrome = wqe_pkg::CqeSyndromeNone;
-    verdict.drop     = 1'b0;
+    verdict.service     = qpc.service;
+    verdict.mtu_code    = qpc.mtu;
+    verdict.send_cqn    = qpc.cq_num_send;
+    verdict.is_datagram = formed && walk_datagram;
+    verdict.is_inline   = formed && walk_data.is_inline;
+    verdict.sge_count   = formed ? walk_data.sge_count : '0;
+    verdict.length      = formed ? walk_data.length[31:0] : '0;
+    verdict.data_unit   = walk_datagram ? DatagramDataUnit : walk_header.data_unit;
+    verdict.syndrome    = wqe_pkg::CqeSyndromeNone;
+    verdict.drop        = 1'b0;
     if (walk_header.unread) begin
       verdict.syndrome = wqe_pkg::CqeSyndromeLocalQpOperation;
     end else if (!ctx_line_i.valid || !qpc.valid || qpc.state == contexts_pkg::QpStateReset ||
@@ -324,11 +385,9 @@ module wqe_parser (
     end else if (qpc.state == contexts_pkg::QpStateSqer ||
                  qpc.state == contexts_pkg::QpStateErr) begin
       verdict.syndrome = wqe_pkg::CqeSyndromeWrFlushed;
-    end else if (walk_header.misplaced || walk_header.malformed ||
-                 (qpc.service != contexts_pkg::QpServiceRc &&
-                  qpc.service != contexts_pkg::QpServiceUc)) begin
+    end else if (walk_header.misplaced || !formed || signed_wrong) begin
       verdict.syndrome = wqe_pkg::CqeSyndromeLocalQpOperation;
-    end else if (walk_header.length > 36'(wire_pkg::MaxMessageBytes)) begin
+    end else if (walk_data.length > longest) begin
       verdict.syndrome = wqe_pkg::CqeSyndromeLocalLength;
     end
     refused = verdict.drop || verdict.syndrome != wqe_pkg::CqeSyndromeNone;
@@ -339,11 +398,21 @@ module wqe_parser (
     beats_of = body_bytes == '0 ? 5'd1 : 5'((11'(body_bytes) + 11'd63) >> 6);
   endfunction
 
+  // Bytes of the body: of a datagram, its segment and the header of inline data, too.
+  function automatic logic [9:0] body_of(input logic is_datagram, input logic is_inline,
+                                         input logic [9:0] length, input logic [4:0] sge_count);
+    body_of = (is_inline ? length : {1'b0, sge_count, 4'b0}) +
+              (is_datagram ? 10'(wqe_pkg::DatagramSegBytes) : 10'd0) +
+              (is_datagram && is_inline ? 10'(wqe_pkg::InlineSegBytes) : 10'd0);
+  endfunction
+
   logic [9:0] walk_body;
   logic [4:0] key_count;
-  assign walk_body = walk_header.is_inline ? walk_header.length[9:0]
-                                           : {1'b0, walk_header.sge_count, 4'b0};
-  assign key_count = ctx_line_take && !refused ? walk_header.sge_count : '0;
+  assign walk_body = body_of(verdict.is_datagram, verdict.is_inline, verdict.length[9:0],
+                             verdict.sge_count);
+  assign key_count = !ctx_line_take || refused ? '0
+                                               : walk_header.invalidates ? 5'd1
+                                                                         : verdict.sge_count;
   assign key_push = key_count != '0 || walk_left_q != '0;
 
   // The segment whose key is asked for now.
@@ -351,22 +420,32 @@ module wqe_parser (
   logic [UnitWidth-1:0] key_unit;
   logic [511:0] key_beat;
   wqe_pkg::data_seg_t key_segment;
+  owner_t walk_owner, key_owner;
   segment_t segment_in, segment_out;
   streams_pkg::ctx_req_t key_request;
   assign key_slot = walk_left_q != '0 ? key_slot_q : walk_slot_q;
-  assign key_unit = walk_left_q != '0 ? walk_unit_q : (walk_header.has_remote ? 6'd2 : 6'd1);
+  assign key_unit = walk_left_q != '0 ? walk_unit_q : {3'b0, verdict.data_unit};
   assign key_beat = bytes_mem[{key_slot, key_unit[UnitWidth-1:2]}];
   always_comb begin
+    walk_owner.qpn         = walk_header.qpn;
+    walk_owner.function_id = qpc.function_id;
+    walk_owner.pd          = qpc.pd;
+    walk_owner.writes      = walk_header.writes;
+    walk_owner.invalidates = walk_header.invalidates;
+    key_owner              = walk_left_q != '0 ? walk_owner_q : walk_owner;
     unique case (key_unit[1:0])
       2'd0: key_segment = key_beat[511:384];
       2'd1: key_segment = key_beat[383:256];
       2'd2: key_segment = key_beat[255:128];
       default: key_segment = key_beat[127:0];
     endcase
+    if (key_owner.invalidates) begin
+      key_segment.lkey = walk_header.imm;
+    end
     segment_in.address    = key_segment.address;
     segment_in.byte_count = key_segment.byte_count;
     segment_in.variant    = key_segment.lkey[7:0];
-    segment_in.pd         = walk_left_q != '0 ? walk_pd_q : qpc.pd;
+    segment_in.owner      = key_owner;
     segment_in.last       = walk_left_q != '0 ? walk_left_q == 5'd1 : key_count == 5'd1;
     segment_in.slot       = key_slot;
     key_request.trace_id  = walk_left_q != '0 ? walk_trace_q : walk_header.trace_id;
@@ -378,7 +457,7 @@ module wqe_parser (
     if (ctx_line_take) begin
       result_mem[walk_slot_q] <= verdict;
       key_slot_q              <= walk_slot_q;
-      walk_pd_q               <= qpc.pd;
+      walk_owner_q            <= walk_owner;
       walk_trace_q            <= walk_header.trace_id;
     end
     if (key_push) begin
@@ -426,28 +505,39 @@ module wqe_parser (
 
   contexts_pkg::mkey_line_t mkey;
   logic [64:0] segment_end, key_end;
-  logic key_ok, keys_bad_q, keys_bad;
+  logic key_owned, key_usable, key_ok, keys_bad_q, keys_bad, keys_paged_q, keys_paged;
   assign mkey = mkey_line_i.data;
   assign segment_end = {1'b0, segment_out.address} + 65'(segment_out.byte_count);
   assign key_end = {1'b0, mkey.start_addr} + {1'b0, mkey.len};
-  assign key_ok = mkey_line_i.valid && mkey.valid && mkey.variant == segment_out.variant &&
-                  mkey.pd == segment_out.pd && mkey.lr &&
-                  (mkey.length64 || (segment_out.address >= mkey.start_addr &&
-                                     segment_end <= key_end && !segment_end[64]));
+  assign key_owned = mkey_line_i.valid && mkey.variant == segment_out.variant &&
+                     mkey.function_id == segment_out.owner.function_id &&
+                     mkey.pd == segment_out.owner.pd &&
+                     (mkey.qpn == contexts_pkg::MkeyAnyQp || mkey.qpn == segment_out.owner.qpn);
+  assign key_usable = mkey.valid && (segment_out.owner.writes ? mkey.lw : mkey.lr) &&
+                      (mkey.length64 || (segment_out.address >= mkey.start_addr &&
+                                         segment_end <= key_end && !segment_end[64]));
+  // A key may be invalidated that is not valid any more.
+  assign key_ok = key_owned && (segment_out.owner.invalidates || key_usable);
   assign keys_bad = keys_bad_q | !key_ok;
+  assign keys_paged = keys_paged_q | (!mkey.contiguous && !segment_out.owner.invalidates);
 
   logic [Slots-1:0] protection_q;  // of each slot: a key did not fit
+  logic [Slots-1:0] paged_q;       // of each slot: a key has a page list
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      keys_bad_q <= 1'b0;
+      keys_bad_q   <= 1'b0;
+      keys_paged_q <= 1'b0;
     end else if (key_take) begin
-      keys_bad_q <= keys_bad && !segment_out.last;
+      keys_bad_q   <= keys_bad && !segment_out.last;
+      keys_paged_q <= keys_paged && !segment_out.last;
     end
     if (ctx_line_take) begin
       protection_q[walk_slot_q] <= 1'b0;
+      paged_q[walk_slot_q]      <= 1'b0;
     end
     if (key_take && segment_out.last) begin
       protection_q[segment_out.slot] <= keys_bad;
+      paged_q[segment_out.slot]      <= keys_paged;
     end
   end
 
@@ -493,24 +583,26 @@ module wqe_parser (
   logic [4:0] out_beats;
   assign out_header = header_mem[out_slot_q];
   assign out_result = result_mem[out_slot_q];
-  assign out_body = out_header.is_inline ? out_header.length[9:0]
-                                         : {1'b0, out_header.sge_count, 4'b0};
+  assign out_body = body_of(out_result.is_datagram, out_result.is_inline, out_result.length[9:0],
+                            out_result.sge_count);
   assign out_beats = beats_of(out_body);
   assign out_left = out_body - {out_beat_q, 6'b0};
   assign work_push = done_q[out_slot_q];
   assign out_last = 5'(out_beat_q) + 5'd1 == out_beats;
 
-  // The body begins behind the fixed segments, an inline one 4 bytes further on.
+  // The body begins behind the fixed segments, an inline one 4 bytes further on; that of a datagram
+  // behind the control segment.
   logic [1023:0] out_window;
   logic [511:0] out_aligned, out_data;
   assign out_window = {bytes_mem[{out_slot_q, out_beat_q}],
                        bytes_mem[{out_slot_q, out_beat_q + 1'b1}]};
   always_comb begin
-    unique case ({out_header.has_remote, out_header.is_inline})
-      2'b00: out_aligned = out_window[1023 - 8 * 16 -: 512];
-      2'b01: out_aligned = out_window[1023 - 8 * 20 -: 512];
-      2'b10: out_aligned = out_window[1023 - 8 * 32 -: 512];
-      default: out_aligned = out_window[1023 - 8 * 36 -: 512];
+    unique case ({out_result.data_unit, out_result.is_inline})
+      {3'd1, 1'b1}: out_aligned = out_window[1023 - 8 * 20 -: 512];
+      {3'd2, 1'b0}: out_aligned = out_window[1023 - 8 * 32 -: 512];
+      {3'd2, 1'b1}: out_aligned = out_window[1023 - 8 * 36 -: 512];
+      {AtomicDataUnit, 1'b0}: out_aligned = out_window[1023 - 8 * 48 -: 512];
+      default: out_aligned = out_window[1023 - 8 * 16 -: 512];
     endcase
     out_data = '0;
     for (int unsigned i = 0; i < 64; i++) begin
@@ -531,15 +623,19 @@ module wqe_parser (
     work_in.fm_ce_se       = out_header.fm_ce_se;
     work_in.syndrome       = protection_q[out_slot_q] ? wqe_pkg::CqeSyndromeLocalProtection
                                                       : out_result.syndrome;
+    work_in.epoch          = out_header.epoch;
     work_in.drop           = out_result.drop;
-    work_in.is_inline      = out_header.is_inline;
+    work_in.is_inline      = out_result.is_inline;
     work_in.service        = out_result.service;
     work_in.mtu_code       = out_result.mtu_code;
-    work_in.sge_count      = out_header.sge_count;
+    work_in.sge_count      = out_result.sge_count;
     work_in.imm            = out_header.imm;
-    work_in.length         = out_header.length[31:0];
+    work_in.length         = out_result.length;
     work_in.remote_address = out_header.remote_address;
     work_in.rkey           = out_header.rkey;
+    work_in.swap_add       = out_header.swap_add;
+    work_in.compare        = out_header.compare;
+    work_in.paged          = paged_q[out_slot_q];
     work_in.send_cqn       = out_result.send_cqn;
     work_in.first          = out_beat_q == '0;
     work_in.last           = out_last;
