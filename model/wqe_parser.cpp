@@ -118,7 +118,7 @@ void wqe_parser_rules::took_mkey_line(cycle_t t, const context_line& line) {
   if (!key_allows(claim, owner.wqe.qpn, owner.qp, line)) {
     owner.verdict.syndrome = cqe_syndrome::LocalProtection;
   }
-  owner.verdict.paged |= claim.use != key_use::invalidate && has_pages(line);
+  owner.verdict.paged |= claim.use != key_purpose::invalidate && has_pages(line);
   ++owner.answered;
   --keys_open_;
   owner.history = line.trace;

@@ -393,15 +393,15 @@ TEST_F(wqe_parser_core, refuses_datagrams_longer_than_the_mtu) {
 // 7. Keys.
 struct wqe_parser_key : wqe_parser_core {
   bool covers(std::uint64_t address, std::uint32_t bytes, std::uint32_t lkey = Lkey) {
-    return allows({lkey, bytes, address, key_use::read});
+    return allows({lkey, bytes, address, key_purpose::read});
   }
 
   bool allows(const key_claim& claim) { return key_allows(claim, Qpn, ready_qp(), as_line(key)); }
 
   /// The uses that the key allows, of its first byte.
-  std::vector<key_use> uses() {
-    std::vector<key_use> result;
-    for (const auto use : {key_use::read, key_use::write, key_use::invalidate}) {
+  std::vector<key_purpose> uses() {
+    std::vector<key_purpose> result;
+    for (const auto use : {key_purpose::read, key_purpose::write, key_purpose::invalidate}) {
       if (allows({Lkey, 1, Start, use})) {
         result.push_back(use);
       }
@@ -410,8 +410,8 @@ struct wqe_parser_key : wqe_parser_core {
   }
 
   mkey_line key = good_key();
-  const std::vector<key_use> none;
-  const std::vector<key_use> all = {key_use::read, key_use::write, key_use::invalidate};
+  const std::vector<key_purpose> none;
+  const std::vector<key_purpose> all = {key_purpose::read, key_purpose::write, key_purpose::invalidate};
 };
 
 TEST_F(wqe_parser_key, covers_its_range_to_the_byte) {
@@ -435,8 +435,8 @@ TEST_F(wqe_parser_key, must_be_of_the_variant_the_pd_and_the_function) {
   EXPECT_EQ(uses(), none);
   context_line beyond = as_line(good_key());
   beyond.valid = false;
-  EXPECT_FALSE(key_allows({Lkey, 1, Start, key_use::read}, Qpn, ready_qp(), beyond));
-  EXPECT_FALSE(key_allows({Lkey, 0, 0, key_use::invalidate}, Qpn, ready_qp(), beyond));
+  EXPECT_FALSE(key_allows({Lkey, 1, Start, key_purpose::read}, Qpn, ready_qp(), beyond));
+  EXPECT_FALSE(key_allows({Lkey, 0, 0, key_purpose::invalidate}, Qpn, ready_qp(), beyond));
 }
 
 // mlx5: qpn 0xffffff is any QP's.
@@ -452,27 +452,27 @@ TEST_F(wqe_parser_key, may_be_bound_to_one_qp) {
 TEST_F(wqe_parser_key, must_have_the_right_that_the_operation_needs) {
   key.rr = key.rw = key.a = 1;
   key.lr = 0;
-  EXPECT_EQ(uses(), (std::vector{key_use::write, key_use::invalidate}));
+  EXPECT_EQ(uses(), (std::vector{key_purpose::write, key_purpose::invalidate}));
   key.lr = 1;
   key.lw = 0;
-  EXPECT_EQ(uses(), (std::vector{key_use::read, key_use::invalidate}));
+  EXPECT_EQ(uses(), (std::vector{key_purpose::read, key_purpose::invalidate}));
 }
 
 TEST_F(wqe_parser_key, that_was_invalidated_may_only_be_invalidated_again) {
   key.valid = 0;
-  EXPECT_EQ(uses(), (std::vector{key_use::invalidate}));
+  EXPECT_EQ(uses(), (std::vector{key_purpose::invalidate}));
 }
 
 TEST_F(wqe_parser_key, is_read_for_sends_and_written_for_reads_and_atomics) {
   const auto use_of = [](const wqe_item& item) {
     return claim_of(item, shape_of(item, qp_service::Rc), 0).use;
   };
-  EXPECT_EQ(use_of(wqe().pointer(Start, 8).done()), key_use::read);
-  EXPECT_EQ(use_of(wqe(wqe_opcode::SendInvalidate).pointer(Start, 8).done()), key_use::read);
+  EXPECT_EQ(use_of(wqe().pointer(Start, 8).done()), key_purpose::read);
+  EXPECT_EQ(use_of(wqe(wqe_opcode::SendInvalidate).pointer(Start, 8).done()), key_purpose::read);
   EXPECT_EQ(use_of(wqe(wqe_opcode::RdmaWriteImmediate).remote(0, 0).pointer(Start, 8).done()),
-            key_use::read);
-  EXPECT_EQ(use_of(read().pointer(Start, 8).done()), key_use::write);
-  EXPECT_EQ(use_of(fetch_add().pointer(Start, 8).done()), key_use::write);
+            key_purpose::read);
+  EXPECT_EQ(use_of(read().pointer(Start, 8).done()), key_purpose::write);
+  EXPECT_EQ(use_of(fetch_add().pointer(Start, 8).done()), key_purpose::write);
 }
 
 TEST_F(wqe_parser_key, of_each_segment_is_the_one_it_names) {
@@ -491,7 +491,7 @@ TEST_F(wqe_parser_key, to_invalidate_is_in_the_control_segment) {
   ASSERT_EQ(shape.keys(), 1);
   EXPECT_EQ(claim_of(item, shape, 0).key, 0xaabbccdd);
   EXPECT_EQ(claim_of(item, shape, 0).index(), 0xaabbcc);
-  EXPECT_EQ(claim_of(item, shape, 0).use, key_use::invalidate);
+  EXPECT_EQ(claim_of(item, shape, 0).use, key_purpose::invalidate);
 }
 
 TEST_F(wqe_parser_key, does_not_wrap_around) {

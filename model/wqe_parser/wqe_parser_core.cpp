@@ -24,7 +24,7 @@ struct operation {
   bool has_data = true;
   bool has_remote = false;
   bool is_atomic = false;
-  key_use use = key_use::read;
+  key_purpose use = key_purpose::read;
 
   /// Segments before the data on a connected QP.
   [[nodiscard]] unsigned fixed_units() const {
@@ -66,19 +66,19 @@ operation operation_of(wqe_opcode opcode) {
     case wqe_opcode::RdmaRead:
       result.on_rc = true;
       result.has_remote = true;
-      result.use = key_use::write;
+      result.use = key_purpose::write;
       break;
     case wqe_opcode::AtomicCompareSwap:
     case wqe_opcode::AtomicFetchAdd:
       result.on_rc = true;
       result.has_remote = true;
       result.is_atomic = true;
-      result.use = key_use::write;
+      result.use = key_purpose::write;
       break;
     case wqe_opcode::LocalInvalidate:
       result.on_rc = true;
       result.has_data = false;
-      result.use = key_use::invalidate;
+      result.use = key_purpose::invalidate;
       break;
     default:
       break;
@@ -121,7 +121,7 @@ bool suits(const operation& op, const wqe_shape& shape) {
   if (!op.has_data) {
     return shape.sge_count == 0 && !shape.is_inline;
   }
-  if (op.use == key_use::write && shape.is_inline) {
+  if (op.use == key_purpose::write && shape.is_inline) {
     return false;
   }
   return !op.is_atomic || (shape.sge_count == 1 && shape.length == AtomicBytes &&
@@ -204,7 +204,7 @@ wqe_verdict check_context(const wqe_item& wqe, const wqe_shape& shape, bool know
 }
 
 key_claim claim_of(const wqe_item& wqe, const wqe_shape& shape, unsigned index) {
-  if (shape.use == key_use::invalidate) {
+  if (shape.use == key_purpose::invalidate) {
     return {.key = shape.control.imm, .use = shape.use};
   }
   const auto segment = data_seg::unpack(unit_of(wqe, shape.data_unit + index));
@@ -218,10 +218,10 @@ bool key_allows(const key_claim& claim, std::uint32_t qpn, const qpc_common& qp,
       key.pd != qp.pd || (key.qpn != MkeyAnyQp && key.qpn != qpn)) {
     return false;
   }
-  if (claim.use == key_use::invalidate) {
+  if (claim.use == key_purpose::invalidate) {
     return true;  // also of one that is not valid any more
   }
-  if (key.valid == 0 || (claim.use == key_use::write ? key.lw : key.lr) == 0) {
+  if (key.valid == 0 || (claim.use == key_purpose::write ? key.lw : key.lr) == 0) {
     return false;
   }
   if (key.length64 != 0) {

@@ -11,7 +11,7 @@
 namespace carillon {
 
 /// What the WQE does with the keys that it names.
-enum class key_use : std::uint8_t {
+enum class key_purpose : std::uint8_t {
   read,       ///< sends the data
   write,      ///< the response of a READ or an atomic goes there
   invalidate  ///< LOCAL_INVAL: the key of its control segment
@@ -25,7 +25,7 @@ struct wqe_shape {
   bool malformed = false;  ///< unsupported operation, wrong sizes or a misaligned atomic
   bool datagram = false;   ///< a datagram segment comes before the data, and is in the body
   bool is_inline = false;
-  key_use use = key_use::read;
+  key_purpose use = key_purpose::read;
   unsigned data_unit = 1;  ///< 16-byte unit at which the data segments begin
   unsigned sge_count = 0;
   std::uint64_t length = 0;  ///< of all data segments, before any limit
@@ -45,7 +45,7 @@ struct wqe_shape {
   }
 
   /// Keys that a WQE that is in order reads.
-  [[nodiscard]] unsigned keys() const { return use == key_use::invalidate ? 1 : sge_count; }
+  [[nodiscard]] unsigned keys() const { return use == key_purpose::invalidate ? 1 : sge_count; }
 };
 
 struct wqe_verdict {
@@ -68,7 +68,7 @@ struct key_claim {
   std::uint32_t key = 0;
   std::uint32_t bytes = 0;
   std::uint64_t address = 0;
-  key_use use = key_use::read;
+  key_purpose use = key_purpose::read;
 
   [[nodiscard]] std::uint32_t index() const { return key >> MkeyVariantBits; }
 };
