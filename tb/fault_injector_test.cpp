@@ -89,9 +89,9 @@ struct cable {
   fault_log log;
 
   cable(sim_context& context, buffer_pool& buffers, const std::string& name,
-        std::vector<fault_rule> rules)
-      : left(("left" + name).c_str(), context),
-        right(("right" + name).c_str(), context),
+        std::vector<fault_rule> rules, ps_t delay = Delay)
+      : left(("left" + name).c_str(), context, wire_speed::of_gbps(400), delay),
+        right(("right" + name).c_str(), context, wire_speed::of_gbps(400), delay),
         faults(context, std::move(rules), buffers) {
     left.connect(right);
     left.listen(at_left);
@@ -161,6 +161,9 @@ struct faulty_wire : testing::Test {
     sc_core::sc_start(sc_core::sc_time::from_value(time - now_ps()));
   }
 
+  /// What happens at `time` included.
+  static void run_through(ps_t time) { run_to(time + 1); }
+
   static void elaborate() { sc_core::sc_start(sc_core::SC_ZERO_TIME); }
 
   /// The spans that end the history of a traced frame.
@@ -188,8 +191,8 @@ struct faulty_wire : testing::Test {
   trace_ref open() { return context.trace.open(0, {"node", 1, 0, 8, 64}); }
 
   frame_item traced(frame_item item, trace_ref history, ps_t leaves) {
-    item.trace = context.trace.service(history, context.trace.site("nic0.tx_mac", "tx_mac"), 0,
-                                       leaves);
+    item.trace =
+        context.trace.service(history, context.trace.site("nic0.tx_mac", "tx_mac"), 0, leaves);
     item.first = item.last = true;
     return item;
   }
@@ -275,25 +278,22 @@ TEST_F(faulty_wire, count_ends_a_rule) {
 
 TEST_F(faulty_wire, opcodes_are_chosen_by_name_or_class) {
   const std::vector<bth_opcode> sent = {
-      bth_opcode::RcSendOnly,         bth_opcode::RcReadRequest,  bth_opcode::RcReadResponseOnly,
-      bth_opcode::RcAcknowledge,      bth_opcode::RcCompareSwap,  bth_opcode::RcAtomicAcknowledge,
-      bth_opcode::RcReadResponseLast, bth_opcode::UcWriteOnly,    bth_opcode::RcFetchAdd,
-      bth_opcode::Cnp};
+      bth_opcode::RcSendOnly,         bth_opcode::RcReadRequest,
+      bth_opcode::RcReadResponseOnly, bth_opcode::RcAcknowledge,
+      bth_opcode::RcCompareSwap,      bth_opcode::RcAtomicAcknowledge,
+      bth_opcode::RcReadResponseLast, bth_opcode::UcWriteOnly,
+      bth_opcode::RcFetchAdd,         bth_opcode::Cnp};
   const std::vector<std::pair<const char*, std::vector<std::uint64_t>>> expected = {
-      {"RcSendOnly", {1}},
-      {"request", {1, 2, 5, 8, 9}},
-      {"response", {3, 4, 6, 7}},
-      {"acknowledge", {4}},
-      {"read_response", {3, 7}},
-      {"atomic", {5, 6, 9}},
+      {"RcSendOnly", {1}},  {"request", {1, 2, 5, 8, 9}}, {"response", {3, 4, 6, 7}},
+      {"acknowledge", {4}}, {"read_response", {3, 7}},    {"atomic", {5, 6, 9}},
   };
   std::vector<std::unique_ptr<cable>> cables;
   for (const auto& [word, frames] : expected) {
     fault_rule chosen = rule(fault_action::drop);
     chosen.opcodes = opcodes_named(word);
     ASSERT_TRUE(chosen.opcodes) << word;
-    cables.push_back(std::make_unique<cable>(context, fault_buffers, word,
-                                             std::vector<fault_rule>{chosen}));
+    cables.push_back(
+        std::make_unique<cable>(context, fault_buffers, word, std::vector<fault_rule>{chosen}));
   }
   elaborate();
   for (std::size_t i = 0; i < cables.size(); ++i) {
@@ -515,9 +515,8 @@ TEST_F(faulty_wire, a_duplicate_takes_its_own_place_directly_behind) {
   // space, so is moved by a nanosecond less; the fourth is not concerned.
   send(on, {1000, 1000, 1000 + 2 * Slot + 1000, 1000 + 5 * Slot});
   EXPECT_THAT(on.at_right.psns(), ElementsAre(1, 1, 2, 3, 4));
-  EXPECT_THAT(on.at_right.first_bits(),
-              ElementsAre(11000, 11000 + Slot, 11000 + 2 * Slot, 11000 + 3 * Slot,
-                          11000 + 5 * Slot));
+  EXPECT_THAT(on.at_right.first_bits(), ElementsAre(11000, 11000 + Slot, 11000 + 2 * Slot,
+                                                    11000 + 3 * Slot, 11000 + 5 * Slot));
   EXPECT_EQ(on.at_right.arrivals[1].last_bit, 11000 + Slot + Lasts);
   const frame_item& original = on.at_right.arrivals[0].frame;
   const frame_item& copy = on.at_right.arrivals[1].frame;
@@ -561,12 +560,12 @@ TEST_F(faulty_wire, a_delayed_frame_is_overtaken) {
   on.left.send(traced(frame(1), message, 0), 0);
   on.left.send(frame(2), 50000);
   EXPECT_THAT(on.at_right.psns(), ElementsAre(2));  // nobody is told of the other before its time
-  run_to(100000 + Delay);
+  run_through(100000 + Delay);
   EXPECT_THAT(on.at_right.psns(), ElementsAre(2, 1));
   EXPECT_THAT(on.at_right.first_bits(), ElementsAre(50000 + Delay, 100000 + Delay));
-  EXPECT_THAT(shown(waits_of(on.at_right.arrivals[1].frame.trace)),
-              ElementsAre(fmt::format("fault:delay {}..{}", Lasts + Delay,
-                                      100000 + Lasts + Delay)));
+  EXPECT_THAT(
+      shown(waits_of(on.at_right.arrivals[1].frame.trace)),
+      ElementsAre(fmt::format("fault:delay {}..{}", Lasts + Delay, 100000 + Lasts + Delay)));
   EXPECT_EQ(context.trace.end_of(on.at_right.arrivals[1].frame.trace),
             on.at_right.arrivals[1].last_bit);
   context.trace.release(message);
@@ -619,9 +618,9 @@ TEST_F(faulty_wire, a_reordered_frame_comes_behind_the_next) {
   // The second comes when it always came; the first follows it, and moves the third.
   EXPECT_THAT(on.at_right.first_bits(),
               ElementsAre(Delay + Slot, Delay + 2 * Slot, Delay + 3 * Slot));
-  EXPECT_THAT(shown(waits_of(on.at_right.arrivals[1].frame.trace)),
-              ElementsAre(fmt::format("fault:reorder {}..{}", Delay + Lasts,
-                                      Delay + 2 * Slot + Lasts)));
+  EXPECT_THAT(
+      shown(waits_of(on.at_right.arrivals[1].frame.trace)),
+      ElementsAre(fmt::format("fault:reorder {}..{}", Delay + Lasts, Delay + 2 * Slot + Lasts)));
   context.trace.release(message);
 }
 
@@ -647,9 +646,9 @@ TEST_F(faulty_wire, a_reordered_frame_that_nobody_follows_goes_on_alone) {
   cable on(context, fault_buffers, "", {first, third});
   elaborate();
   on.left.send(frame(1), 0);
-  run_to(5'000'000 + Delay - 1);
+  run_through(5'000'000 + Delay - 1);
   EXPECT_THAT(on.at_right.psns(), IsEmpty());
-  run_to(5'000'000 + Delay);  // 5 us, if the rule says nothing else
+  run_through(5'000'000 + Delay);  // 5 us, if the rule says nothing else
   EXPECT_THAT(on.at_right.first_bits(), ElementsAre(5'000'000 + Delay));
   on.left.send(frame(2), 10'000'000);
   on.left.send(frame(3), 20'000'000);
@@ -740,13 +739,46 @@ TEST_F(faulty_wire, it_does_not_matter_how_early_frames_are_announced) {
   const std::vector<ps_t> times = busy_sender(500);
   send(ahead, times);
   for (std::size_t i = 0; i < times.size(); ++i) {
-    // A time at which something held back is due, and a frame leaves, is met from both sides.
     run_to(std::max({times[i], just_in_time.left.free_at(), now_ps()}));
     just_in_time.left.send(frame(static_cast<std::uint32_t>(i + 1)), now_ps());
   }
   run_to(times.back() + 100'000'000);
   EXPECT_EQ(ahead.at_right.psns(), just_in_time.at_right.psns());
   EXPECT_EQ(ahead.at_right.first_bits(), just_in_time.at_right.first_bits());
+}
+
+// On a cable without length a frame may arrive in the very instant in which a late one is due. The
+// late one goes first, whichever of the two the kernel calls first.
+TEST_F(faulty_wire, at_one_instant_the_late_frame_goes_first) {
+  struct sender : timed {
+    sender(faulty_wire& test, std::unique_ptr<cable>& on)
+        : timed(test.context.line), test_(test), on_(on) {}
+
+    void on_time(ps_t now, std::uint64_t /*what*/) override { on_->left.send(test_.frame(2), now); }
+
+    faulty_wire& test_;
+    std::unique_ptr<cable>& on_;
+  };
+
+  std::unique_ptr<cable> first;
+  std::unique_ptr<cable> second;
+  fault_rule late = delay_of(70000);
+  late.nth = {1};
+  sender called_before(*this, first);
+  first = std::make_unique<cable>(context, fault_buffers, "1", std::vector{late}, 0);
+  second = std::make_unique<cable>(context, fault_buffers, "2", std::vector{late}, 0);
+  sender called_after(*this, second);
+  elaborate();
+  for (auto* each : {&first, &second}) {
+    (*each)->left.send(frame(1), 0);
+  }
+  context.line.at(70000, called_before);
+  context.line.at(70000, called_after);
+  run_through(70000);
+  for (auto* each : {&first, &second}) {
+    EXPECT_THAT((*each)->at_right.psns(), ElementsAre(1, 2));
+    EXPECT_THAT((*each)->at_right.first_bits(), ElementsAre(70000, 70000 + Slot));
+  }
 }
 
 TEST_F(faulty_wire, what_was_done_is_recorded_and_told_to_the_taps) {
@@ -800,10 +832,9 @@ TEST_F(faulty_wire, frames_that_are_not_roce_only_meet_rules_that_ask_nothing_of
   pause.length = 60;
   on.left.send(pause, 0);
   EXPECT_THAT(on.done(fault_action::duplicate), ElementsAre(1));
-  EXPECT_EQ(on.log.json_lines(),
-            R"({"time_ps":0,"direction":"host0_to_host1","frame":1,"rule":2,)"
-            R"("action":"duplicate"})"
-            "\n");
+  EXPECT_EQ(on.log.json_lines(), R"({"time_ps":0,"direction":"host0_to_host1","frame":1,"rule":2,)"
+                                 R"("action":"duplicate"})"
+                                 "\n");
 }
 
 }  // namespace carillon

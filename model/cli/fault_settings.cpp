@@ -105,9 +105,9 @@ const std::array<fault_key, 15> FaultKeys = {{
      }},
     {"direction",
      [](fault_rule& r, const setting& v) {
-       r.direction = static_cast<fault_direction>(
-           v.choice({to_string(fault_direction::host0_to_host1),
-                     to_string(fault_direction::host1_to_host0), to_string(fault_direction::both)}));
+       r.direction = static_cast<fault_direction>(v.choice(
+           {to_string(fault_direction::host0_to_host1), to_string(fault_direction::host1_to_host0),
+            to_string(fault_direction::both)}));
      }},
     {"opcode", apply_opcode},
     {"psn", [](fault_rule& r, const setting& v) { r.psn = small(v, 0, Max24Bits); }},
@@ -243,9 +243,9 @@ void apply_fault(std::vector<fault_rule>& rules, std::string_view path, const se
     value.fail("must be fault.<number>.<key>, for example fault.0.probability");
   }
   if (number >= rules.size()) {
-    value.fail(rules.empty()
-                   ? "the scenario has no [[fault]]"
-                   : fmt::format("there is no rule {}; allowed: 0 to {}", number, rules.size() - 1));
+    value.fail(rules.empty() ? "the scenario has no [[fault]]"
+                             : fmt::format("there is no rule {}; allowed: 0 to {}", number,
+                                           rules.size() - 1));
   }
   apply_key(rules[number], rest.substr(dot + 1), value);
   origin[std::string(path)] = value.where();

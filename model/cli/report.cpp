@@ -155,9 +155,9 @@ std::string effort_table(const json& effort, const report_style& style) {
 std::string one_run(const json& run, const json& effort, const std::string& path,
                     const report_style& style) {
   // The last lines are those that stay on the screen: where the time went.
-  return counter_table(run, style) + fault_table(run, style) + (style.stats ? effort_table(effort, style) : "") +
-         parameter_table(run, style) + latency_table(run, style) + rates_line(run) +
-         stage_table(run, path, style);
+  return counter_table(run, style) + fault_table(run, style) +
+         (style.stats ? effort_table(effort, style) : "") + parameter_table(run, style) +
+         latency_table(run, style) + rates_line(run) + stage_table(run, path, style);
 }
 
 /// One row a point: the stages of the report's path, then the latencies that all points have.

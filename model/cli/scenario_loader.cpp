@@ -490,10 +490,9 @@ void loader::apply_overrides() {
 }
 
 void loader::read_top(std::string_view key, const setting& value) {
-  static const std::vector<std::string> Known = {"scenario", "profile",  "parameters",
-                                                 "impl",     "workload", "points",
-                                                 "report",   "trace",    "expect",
-                                                 "fault"};
+  static const std::vector<std::string> Known = {"scenario", "profile", "parameters", "impl",
+                                                 "workload", "points",  "report",     "trace",
+                                                 "expect",   "fault"};
   const auto section = [&](void (loader::*read)(std::string_view, const setting&)) {
     each_key(value.table(), value.key(),
              [&](std::string_view inner, const setting& each) { (this->*read)(inner, each); });

@@ -67,7 +67,7 @@ class system_model {
 
  private:
   std::unique_ptr<twin_host> twins_;  ///< destroyed after the nodes that use it
-  buffer_pool fault_buffers_;           ///< likewise: frames of it may be anywhere
+  buffer_pool fault_buffers_;         ///< likewise: frames of it may be anywhere
   std::array<std::unique_ptr<node>, 2> nodes_;
   std::unique_ptr<fault_injector> faults_;  ///< may hold frames of the nodes
 };

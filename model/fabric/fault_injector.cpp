@@ -59,8 +59,7 @@ std::string describe(const fault_record& record) {
 
 const parsed_frame& fault_lane::view::headers() {
   if (!headers_) {
-    headers_ =
-        parse_frame(frame_.bytes.data() + frame_.offset, frame_.length, icrc_check::trust);
+    headers_ = parse_frame(frame_.bytes.data() + frame_.offset, frame_.length, icrc_check::trust);
   }
   return *headers_;
 }
@@ -198,8 +197,8 @@ void fault_lane::act(rule_state& chosen, traveller&& item, view& seen) {
   std::uint32_t bit = 0;
   if (rule.action == fault_action::corrupt) {
     const bit_range range = bits_of(rule.target, item.frame, seen.headers());
-    bit = rule.bit.value_or(range.begin + static_cast<std::uint32_t>(
-                                              chosen.random.below(range.end - range.begin)));
+    bit = rule.bit.value_or(
+        range.begin + static_cast<std::uint32_t>(chosen.random.below(range.end - range.begin)));
   }
   report(chosen, item, seen, bit);
   switch (rule.action) {
@@ -245,8 +244,7 @@ void fault_lane::flip(frame_item& frame, std::uint32_t bit, corrupt_target targe
   const std::uint32_t byte = bit / BitsPerByte;
   if (byte < frame.length) {
     own(frame);
-    frame.bytes.data()[frame.offset + byte] ^=
-        static_cast<std::uint8_t>(1U << (bit % BitsPerByte));
+    frame.bytes.data()[frame.offset + byte] ^= static_cast<std::uint8_t>(1U << (bit % BitsPerByte));
   } else {
     frame.fcs ^= 1U << (bit - frame.length * BitsPerByte);
   }
@@ -319,9 +317,8 @@ void fault_lane::serve(traveller&& item) {
     each.behind -= each.behind != 0 && each.number < item.number ? 1 : 0;
   }
   while (true) {
-    const auto ready =
-        std::find_if(overtaken_.begin(), overtaken_.end(),
-                     [](const traveller& each) { return each.behind == 0; });
+    const auto ready = std::find_if(overtaken_.begin(), overtaken_.end(),
+                                    [](const traveller& each) { return each.behind == 0; });
     if (ready == overtaken_.end()) {
       return;
     }
@@ -342,8 +339,8 @@ void fault_injector::insert(fault_direction direction, wire_port& sender) {
   const auto index = static_cast<std::size_t>(direction);
   CARILLON_CHECK(index < FaultDirectionCount && lanes_[index] == nullptr,
                  "faults: {} is no direction, or has its lane", to_string(direction));
-  lanes_[index] = std::make_unique<fault_lane>(context_, rules_, direction, sender, buffers_,
-                                               observers_);
+  lanes_[index] =
+      std::make_unique<fault_lane>(context_, rules_, direction, sender, buffers_, observers_);
   sender.insert(*lanes_[index]);
 }
 

@@ -60,7 +60,8 @@ class fault_observer {
 
 /// What one rule did in one direction.
 struct fault_rule_count {
-  std::uint64_t matched = 0;  ///< frames that it selected, if `count` and earlier rules let it or not
+  std::uint64_t matched =
+      0;  ///< frames that it selected, if `count` and earlier rules let it or not
   std::uint64_t applied = 0;
 };
 
@@ -152,8 +153,9 @@ class fault_lane final : public wire_filter, private timed {
   name_id wire_;
   std::vector<rule_state> rules_;
   frame_serializer far_end_;
-  std::vector<traveller> late_;       ///< a heap, the first due on top
-  std::vector<traveller> overtaken_;  ///< wait for later frames, in the order in which they were sent
+  std::vector<traveller> late_;  ///< a heap, the first due on top
+  std::vector<traveller>
+      overtaken_;  ///< wait for later frames, in the order in which they were sent
   std::uint64_t frames_ = 0;
   std::uint64_t sequence_ = 0;
   fault_counts counts_{};

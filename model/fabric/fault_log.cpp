@@ -13,8 +13,8 @@ std::string json_of(const fault_record& record) {
       R"({{"time_ps":{},"direction":"{}","frame":{},"rule":{},"action":"{}")", record.time,
       to_string(record.direction), record.frame, record.rule, to_string(record.action));
   if (record.opcode != nullptr) {
-    text += fmt::format(R"(,"opcode":"{}","psn":{},"dest_qpn":{})", record.opcode->name,
-                        record.psn, record.dest_qpn);
+    text += fmt::format(R"(,"opcode":"{}","psn":{},"dest_qpn":{})", record.opcode->name, record.psn,
+                        record.dest_qpn);
   }
   if (record.action == fault_action::corrupt) {
     text += fmt::format(R"(,"where":"{}","bit":{})", to_string(record.target), record.bit);

@@ -11,10 +11,14 @@ struct opcode_class {
   bool (*holds)(const opcode_info&);
 };
 
+/// A congestion notification is neither request nor response.
+bool of_a_message(const opcode_info& each) {
+  return each.verb != bth_verb::Congestion;
+}
+
 constexpr std::array<opcode_class, 5> Classes = {{
-    {"request",
-     [](const opcode_info& each) { return !each.is_response && each.verb != bth_verb::Congestion; }},
-    {"response", [](const opcode_info& each) { return each.is_response; }},
+    {"request", [](const opcode_info& each) { return of_a_message(each) && !each.is_response; }},
+    {"response", [](const opcode_info& each) { return of_a_message(each) && each.is_response; }},
     {"acknowledge", [](const opcode_info& each) { return each.verb == bth_verb::Acknowledge; }},
     {"read_response", [](const opcode_info& each) { return each.verb == bth_verb::ReadResponse; }},
     {"atomic",
