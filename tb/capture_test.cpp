@@ -24,6 +24,7 @@ struct reader {
     std::uint32_t interface;
     std::uint64_t stamp;
     octets bytes;
+    std::string comment;
   };
 
   std::vector<std::string> interfaces;
@@ -62,9 +63,22 @@ struct reader {
         resolutions.push_back(resolution);
       } else if (type == 6) {
         EXPECT_EQ(u32(at + 20), u32(at + 24));
-        packets.push_back({u32(at + 8), std::uint64_t{u32(at + 12)} << 32 | u32(at + 16),
+        const std::uint32_t kept = u32(at + 20);
+        packets.push_back({u32(at + 8),
+                           std::uint64_t{u32(at + 12)} << 32 | u32(at + 16),
                            octets(all.begin() + static_cast<long>(at) + 28,
-                                  all.begin() + static_cast<long>(at + 28 + u32(at + 20)))});
+                                  all.begin() + static_cast<long>(at + 28 + kept)),
+                           {}});
+        // Options begin at the next dword and end before the repeated length.
+        std::size_t o = at + 28 + (kept + 3) / 4 * 4;
+        if (o != at + length - 4) {
+          EXPECT_EQ(u16(o), 1U);  // a comment
+          packets.back().comment.assign(all.begin() + static_cast<long>(o) + 4,
+                                        all.begin() + static_cast<long>(o + 4 + u16(o + 2)));
+          o += 4 + (u16(o + 2) + 3) / 4 * 4;
+          EXPECT_EQ(u32(o), 0U);  // the end of options
+          EXPECT_EQ(o + 4, at + length - 4);
+        }
       }
       at += length;
     }
@@ -144,6 +158,29 @@ TEST_F(capture_file, keeps_the_bytes_as_they_left) {
   sent.bytes.data()[5] = 0xff;
   taken.close();
   EXPECT_EQ(reader(path).packets.at(0).bytes, (octets{1, 2, 3}));
+}
+
+TEST_F(capture_file, what_happens_to_a_frame_is_its_comment) {
+  capture taken(path, {2000, 9000});
+  frame_tap& left = taken.interface("left");
+  frame_tap& right = taken.interface("right");
+  left.on_frame(2000, frame({1}));
+  left.on_frame(3000, frame({2, 2}));
+  left.on_fate("fault: dropped (rule 0)");
+  right.on_frame(1000, frame({3}));  // outside of the window, and so is what becomes of it
+  right.on_fate("fault: dropped (rule 1)");
+  right.on_frame(2500, frame({4}));
+  sc_core::sc_start(sc_core::sc_time::from_value(8000));
+  right.on_frame(8000, frame({5}));
+  right.on_fate("fault: delayed (rule 22)");
+  taken.close();
+  const reader seen(path);
+  std::vector<std::string> comments;
+  for (const auto& each : seen.packets) {
+    comments.push_back(std::to_string(each.bytes[0]) + each.comment);
+  }
+  EXPECT_EQ(comments, (std::vector<std::string>{"1", "4", "2fault: dropped (rule 0)",
+                                                "5fault: delayed (rule 22)"}));
 }
 
 TEST_F(capture_file, window_and_limit_choose_frames) {

@@ -155,6 +155,89 @@ cqes = { value = 5, tolerance = 1 }
   EXPECT_EQ(find("counters.nic0.cqes").tolerance, 1.0);
 }
 
+TEST(scenario, expectations_may_ask_what_faults_did) {
+  EXPECT_EQ(read("[expect]\nfaults.rules.0.applied = 1\n").expect.at(0).path,
+            "faults.rules.0.applied");
+}
+
+TEST(scenario, every_key_of_a_fault_arrives) {
+  const scenario what = read(R"(
+[workload]
+[[fault]]
+do = "corrupt"
+direction = "host1_to_host0"
+opcode = ["RcAcknowledge", "read_response"]
+psn = 16777215
+qpn = 17
+from_ns = 5
+to_ns = 7
+every = 2
+probability = 0.25
+nth = [9, 3]
+count = 4
+where = "icrc"
+bit = 500
+[[fault]]
+do = "reorder"
+behind = 3
+by_ns = 70
+nth = 2
+[[fault]]
+do = "drop"
+)");
+  const std::vector<fault_rule>& rules = what.points.at(0).faults;
+  ASSERT_EQ(rules.size(), 3U);
+  const fault_rule& first = rules[0];
+  EXPECT_EQ(first.action, fault_action::corrupt);
+  EXPECT_EQ(first.direction, fault_direction::host1_to_host0);
+  EXPECT_EQ(first.opcodes->count(), 5U);   // one, and the four of READ responses
+  EXPECT_TRUE(first.opcodes->test(0x11));  // RcAcknowledge
+  EXPECT_EQ(first.psn, 0xffffffU);
+  EXPECT_EQ(first.qpn, 17U);
+  EXPECT_EQ(first.from, 5000U);
+  EXPECT_EQ(first.to, 7000U);
+  EXPECT_EQ(first.every, 2U);
+  EXPECT_EQ(first.chance, fault_rule::Certain / 4);
+  EXPECT_EQ(first.nth, (std::vector<std::uint64_t>{3, 9}));
+  EXPECT_EQ(first.count, 4U);
+  EXPECT_EQ(first.target, corrupt_target::icrc);
+  EXPECT_EQ(first.bit, 500U);
+  EXPECT_EQ(rules[1].behind, 3U);
+  EXPECT_EQ(rules[1].by, 70000U);
+  EXPECT_EQ(rules[1].nth, (std::vector<std::uint64_t>{2}));
+  EXPECT_EQ(rules[1].direction, fault_direction::both);
+  EXPECT_FALSE(rules[2].opcodes || rules[2].psn || rules[2].qpn || rules[2].chance);
+}
+
+TEST(scenario, faults_are_changed_by_points_and_by_the_command_line) {
+  const std::string text = R"(
+[[fault]]
+do = "drop"
+probability = 0.5
+[[points]]
+label = "as_above"
+[[points]]
+label = "other"
+fault = [{ do = "delay", by_ns = 3 }]
+[[points]]
+label = "none"
+fault = []
+)";
+  const scenario what = read(text);
+  EXPECT_EQ(what.points.at(0).faults.at(0).chance, fault_rule::Certain / 2);
+  ASSERT_EQ(what.points.at(1).faults.size(), 1U);
+  EXPECT_EQ(what.points[1].faults[0].by, 3000U);
+  EXPECT_TRUE(what.points.at(2).faults.empty());
+
+  scenario_overrides overrides;
+  overrides.set = {"fault.0.probability=1", "fault.0.opcode=RcSendOnly", "fault.0.nth=[1,2]"};
+  const fault_rule changed =
+      read("[[fault]]\ndo = \"drop\"\n", overrides).points.at(0).faults.at(0);
+  EXPECT_EQ(changed.chance, fault_rule::Certain);
+  EXPECT_EQ(changed.opcodes->count(), 1U);
+  EXPECT_EQ(changed.nth, (std::vector<std::uint64_t>{1, 2}));
+}
+
 TEST(scenario, the_command_line_wins) {
   scenario_overrides overrides;
   overrides.set = {"pcie.generation=3", "workload.size=8", "pcie.completion_split=every_rcb",
@@ -301,6 +384,53 @@ INSTANTIATE_TEST_SUITE_P(
         bad_input{"window",
                   "[trace]\nfrom_ns = 2\nto_ns = 1\n",
                   {"s.toml:2: trace.from_ns", "after trace.to_ns"}},
+        bad_input{"fault_table", "[fault]\ndo = \"drop\"\n", {"s.toml:1: fault", "[[fault]]"}},
+        bad_input{"fault_without_do", "[[fault]]\nnth = 1\n", {"s.toml:1: fault.0", "needs `do`"}},
+        bad_input{"fault_action",
+                  "[[fault]]\ndo = \"lose\"\n",
+                  {"s.toml:2: fault.0.do", "`lose`", "drop, corrupt, duplicate"}},
+        bad_input{"fault_key",
+                  "[[fault]]\ndo = \"drop\"\nprobabilty = 1\n",
+                  {"s.toml:3: fault.0.probabilty", "`probability`"}},
+        bad_input{"fault_opcode",
+                  "[[fault]]\ndo = \"drop\"\nopcode = [\"request\", \"RcAknowledge\"]\n",
+                  {"s.toml:3: fault.0.opcode", "`RcAknowledge`", "`RcAcknowledge`"}},
+        bad_input{"fault_nth",
+                  "[[fault]]\ndo = \"drop\"\nnth = [1, 0]\n",
+                  {"s.toml:3: fault.0.nth", "0 is out of range"}},
+        bad_input{"fault_nth_twice",
+                  "[[fault]]\ndo = \"drop\"\nnth = [4, 1, 4]\n",
+                  {"s.toml:3: fault.0.nth", "4 stands in the list twice"}},
+        bad_input{"fault_nth_never",
+                  "[[fault]]\ndo = \"drop\"\nnth = []\n",
+                  {"s.toml:3: fault.0.nth", "is empty"}},
+        bad_input{"fault_probability",
+                  "[[fault]]\ndo = \"drop\"\nprobability = 1.5\n",
+                  {"s.toml:3: fault.0.probability", "1.5 is out of range", "0 to 1"}},
+        bad_input{"fault_probability_nan",
+                  "[[fault]]\ndo = \"drop\"\nprobability = nan\n",
+                  {"s.toml:3: fault.0.probability", "0 to 1"}},
+        bad_input{"fault_psn",
+                  "[[fault]]\ndo = \"drop\"\npsn = 16777216\n",
+                  {"s.toml:3: fault.0.psn", "0 to 16777215"}},
+        bad_input{"fault_window",
+                  "[[fault]]\ndo = \"drop\"\nfrom_ns = 2\nto_ns = 2\n",
+                  {"s.toml:3: fault.0.from_ns", "2 is not before to_ns 2"}},
+        bad_input{"fault_window_empty",
+                  "[[fault]]\ndo = \"drop\"\nto_ns = 0\n",
+                  {"s.toml:3: fault.0.from_ns", "0 is not before to_ns 0"}},
+        bad_input{"fault_corrupt",
+                  "[[fault]]\ndo = \"corrupt\"\n",
+                  {"s.toml:1: fault.0", "corrupt needs `where`"}},
+        bad_input{"fault_delay",
+                  "\n[[fault]]\ndo = \"delay\"\n",
+                  {"s.toml:2: fault.0", "delay needs `by_ns`"}},
+        bad_input{"fault_foreign_key",
+                  "[[fault]]\ndo = \"drop\"\n[[fault]]\ndo = \"drop\"\nby_ns = 5\n",
+                  {"s.toml:5: fault.1.by_ns", "duplicate, delay or reorder", "does drop"}},
+        bad_input{"fault_foreign_bit",
+                  "[[fault]]\ndo = \"delay\"\nby_ns = 5\nbit = 5\n",
+                  {"s.toml:4: fault.0.bit", "is for corrupt", "does delay"}},
         bad_input{"min_above_max",
                   "[expect]\na = { min = 2, max = 1 }\n",
                   {"s.toml:2: expect.a", "min 2 is above max 1"}},
@@ -317,6 +447,20 @@ TEST(scenario_option_errors, name_the_option) {
   overrides.set = {"workload.size=many"};
   EXPECT_THAT(error_of("[workload]\n", overrides),
               AllOf(HasSubstr("--set workload.size=many"), HasSubstr("is a string")));
+  overrides.set = {"fault.0.probability=1"};
+  EXPECT_THAT(error_of("[workload]\n", overrides),
+              AllOf(HasSubstr("--set fault.0.probability=1"), HasSubstr("no [[fault]]")));
+  EXPECT_THAT(error_of("[[fault]]\ndo = \"drop\"\n", overrides), HasSubstr("no error"));
+  overrides.set = {"fault.1.probability=1"};
+  EXPECT_THAT(error_of("[[fault]]\ndo = \"drop\"\n", overrides),
+              HasSubstr("no rule 1; allowed: 0 to 0"));
+  overrides.set = {"fault.0.probabilty=1"};
+  EXPECT_THAT(error_of("[[fault]]\ndo = \"drop\"\n", overrides), HasSubstr("`probability`"));
+  overrides.set = {"fault.probability=1"};
+  EXPECT_THAT(error_of("[[fault]]\ndo = \"drop\"\n", overrides), HasSubstr("fault.<number>.<key>"));
+  overrides.set = {"fault.0.by_ns=1"};
+  EXPECT_THAT(error_of("[[fault]]\ndo = \"drop\"\n", overrides),
+              AllOf(HasSubstr("--set fault.0.by_ns=1: fault.0.by_ns"), HasSubstr("does drop")));
   overrides.set = {"generation"};
   EXPECT_THAT(error_of("[workload]\n", overrides), HasSubstr("must be key=value"));
   overrides.set = {"pcie.mps=500"};

@@ -23,12 +23,15 @@ struct arrival {
 struct recorder : wire_listener, frame_tap {
   std::vector<arrival> arrivals;
   std::vector<ps_t> tapped;
+  std::vector<std::string> fates;
 
   void on_frame(frame_item&& frame, ps_t first_bit, ps_t last_bit) override {
     arrivals.push_back({frame.length, first_bit, last_bit, frame.trace});
   }
 
   void on_frame(ps_t first_bit, const frame_item&) override { tapped.push_back(first_bit); }
+
+  void on_fate(std::string_view what) override { fates.emplace_back(what); }
 };
 
 /// Two ends of one cable. SystemC elaborates once per process, so each test is one.
@@ -213,6 +216,38 @@ TEST_F(wire_link, milestones_survive_retransmission) {
   EXPECT_EQ(record->time_of(milestone::first_bit), 1000U);
   EXPECT_EQ(record->time_of(milestone::last_bit), 900000U + 104 * 20);
   trace.release(posted);
+}
+
+TEST_F(wire_link, a_filter_decides_what_becomes_of_frames) {
+  struct filter : wire_filter {
+    explicit filter(wire_port& sender) : sender_(sender) {}
+
+    void on_frame(frame_item&& frame, ps_t first_bit, ps_t last_bit) override {
+      if (frame.length == 60) {
+        sender_.tell_fate("lost");
+      } else {
+        sender_.deliver(std::move(frame), first_bit + 5, last_bit + 5);
+      }
+    }
+
+    wire_port& sender_;
+  };
+
+  wire_port left("left", context);
+  wire_port right("right", context);
+  filter between(left);
+  left.tap(at_left);
+  left.insert(between);
+  connect(left, right);
+  left.send(frame(60), 0);
+  left.send(frame(100), 0);
+  right.send(frame(60), 0);
+  ASSERT_EQ(at_right.arrivals.size(), 1U);
+  EXPECT_EQ(at_right.arrivals[0].length, 100U);
+  EXPECT_EQ(at_right.arrivals[0].first_bit, 84 * 20 + Delay + 5);
+  EXPECT_EQ(at_left.tapped.size(), 2U);  // the tap is in front of the filter
+  EXPECT_EQ(at_left.fates, (std::vector<std::string>{"lost"}));
+  EXPECT_EQ(at_left.arrivals.size(), 1U);  // the other direction has none
 }
 
 TEST_F(wire_link, refuses_the_past_and_loose_ends) {

@@ -40,7 +40,8 @@ constexpr const char* RunFooter = R"(Examples:
   carillon run scenarios/first_write.toml --impl all=rtl --trace stages
   carillon run scenarios/message_rate.toml --impl wqe_parser=lockstep --seed 7 --stats
 
-Keys of --set: any parameter (see `carillon params`), workload.<key>, scenario.seed, report.path.)";
+Keys of --set: any parameter (see `carillon params`), workload.<key>, fault.<number>.<key>, scenario.seed,
+report.path.)";
 
 constexpr const char* LockstepFooter = R"(Examples:
   carillon lockstep wqe_parser --transactions 10000 --seed 1

@@ -58,9 +58,9 @@ void read_limits(const std::string& file, const setting& value, expectation& to)
 
 const std::vector<std::string>& summary_keys() {
   static const std::vector<std::string> Keys = {
-      "schema",       "scenario", "seed",     "profile",  "impl",       "messages",
-      "simulated_ns", "latency",  "stages",   "path",     "places",     "rates",
-      "checks",       "points",   "counters", "workload", "parameters", "stats"};
+      "schema",   "scenario", "seed",       "profile", "impl",  "messages", "simulated_ns",
+      "latency",  "stages",   "path",       "places",  "rates", "checks",   "points",
+      "counters", "workload", "parameters", "stats",   "faults"};
   return Keys;
 }
 

@@ -106,6 +106,18 @@ std::string counter_table(const json& run, const report_style& style) {
   return table.empty() ? std::string() : fmt::format("\n{}", table.render(style.colour));
 }
 
+std::string fault_table(const json& run, const report_style& style) {
+  if (!run.contains("faults")) {
+    return {};
+  }
+  text_table table({"fault rule", "<does", "<direction", "frames selected", "faults"});
+  for (const auto& [number, rule] : run["faults"]["rules"].items()) {
+    table.row({number, rule["do"], rule["direction"], grouped(rule["matched"].get<std::uint64_t>()),
+               grouped(rule["applied"].get<std::uint64_t>())});
+  }
+  return fmt::format("\n{}", table.render(style.colour));
+}
+
 std::string parameter_table(const json& run, const report_style& style) {
   text_table table({"<parameter", "value", "default", "<unit", "<provenance", "<set by"});
   for (const auto& [name, each] : run["parameters"].items()) {
@@ -143,9 +155,9 @@ std::string effort_table(const json& effort, const report_style& style) {
 std::string one_run(const json& run, const json& effort, const std::string& path,
                     const report_style& style) {
   // The last lines are those that stay on the screen: where the time went.
-  return counter_table(run, style) + (style.stats ? effort_table(effort, style) : "") +
-         parameter_table(run, style) + latency_table(run, style) + rates_line(run) +
-         stage_table(run, path, style);
+  return counter_table(run, style) + fault_table(run, style) +
+         (style.stats ? effort_table(effort, style) : "") + parameter_table(run, style) +
+         latency_table(run, style) + rates_line(run) + stage_table(run, path, style);
 }
 
 /// One row a point: the stages of the report's path, then the latencies that all points have.

@@ -14,6 +14,7 @@
 
 #include "common/twin.h"
 #include "common/types.h"
+#include "fabric/fault_rule.h"
 #include "gen/params.h"
 
 namespace carillon {
@@ -84,6 +85,7 @@ struct run_point {
   std::uint64_t seed = 1;
   std::uint64_t shuffle = 0;
   workload_spec workload;
+  std::vector<fault_rule> faults;
   std::map<std::string, std::string, std::less<>>
       set_by;  ///< key -> file:line or option, for reports
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "cli/expect_settings.h"
+#include "cli/fault_settings.h"
 #include "cli/paths.h"
 #include "cli/setting.h"
 #include "cli/text.h"
@@ -344,12 +345,15 @@ void loader::read_point(const setting& table) {
           apply_parameters(point, origin, value);
         } else if (key == "workload") {
           apply_workload_table(point, origin, value);
+        } else if (key == "fault") {
+          read_faults(file_, value, point.faults, origin);
         } else if (key == "impl") {
           each_key(value.table(), value.key(), [&](std::string_view stage, const setting& each) {
             apply_impl(point, each, std::string(stage), each.string());
           });
         } else if (key != "label") {
-          value.fail("unknown key" + suggestion(key, {"label", "parameters", "workload", "impl"}));
+          value.fail("unknown key" +
+                     suggestion(key, {"label", "parameters", "workload", "impl", "fault"}));
         }
       });
   result_.points.push_back(std::move(point));
@@ -394,6 +398,12 @@ void loader::apply_set(const std::string& text, const std::string& key, const to
     read_report("path", value);
     return;
   }
+  if (key.rfind("fault.", 0) == 0) {
+    for (std::size_t i = 0; i < result_.points.size(); ++i) {
+      apply_fault(result_.points[i].faults, key, value, point_origins_[i]);
+    }
+    return;
+  }
   const std::string_view prefix = "workload.";
   const bool workload = key.rfind(prefix, 0) == 0;
   if (!workload && find_param(key) < 0) {
@@ -401,11 +411,14 @@ void loader::apply_set(const std::string& text, const std::string& key, const to
     for (const std::string& each : workload_keys()) {
       known.push_back(fmt::format("{}{}", prefix, each));
     }
+    const std::vector<std::string> faults = fault_paths(result_.points.front().faults.size());
+    known.insert(known.end(), faults.begin(), faults.end());
     known.insert(known.end(), {"scenario.seed", "report.path"});
     const std::string near = closest(key, known);
     value.fail("unknown key" + (near.empty()
-                                    ? "; allowed: workload.<key>, scenario.seed, report.path or a "
-                                      "parameter (`carillon params` lists them)"
+                                    ? "; allowed: workload.<key>, fault.<number>.<key>, "
+                                      "scenario.seed, report.path or a parameter (`carillon "
+                                      "params` lists them)"
                                     : fmt::format("; did you mean `{}`?", near)));
   }
   for (std::size_t i = 0; i < result_.points.size(); ++i) {
@@ -477,9 +490,9 @@ void loader::apply_overrides() {
 }
 
 void loader::read_top(std::string_view key, const setting& value) {
-  static const std::vector<std::string> Known = {"scenario", "profile",  "parameters",
-                                                 "impl",     "workload", "points",
-                                                 "report",   "trace",    "expect"};
+  static const std::vector<std::string> Known = {"scenario", "profile", "parameters", "impl",
+                                                 "workload", "points",  "report",     "trace",
+                                                 "expect",   "fault"};
   const auto section = [&](void (loader::*read)(std::string_view, const setting&)) {
     each_key(value.table(), value.key(),
              [&](std::string_view inner, const setting& each) { (this->*read)(inner, each); });
@@ -494,6 +507,8 @@ void loader::read_top(std::string_view key, const setting& value) {
     apply_parameters(base_, base_origin_, value);
   } else if (key == "workload") {
     apply_workload_table(base_, base_origin_, value);
+  } else if (key == "fault") {
+    read_faults(file_, value, base_.faults, base_origin_);
   } else if (key == "impl") {
     each_key(value.table(), value.key(), [&](std::string_view stage, const setting& each) {
       apply_impl(base_, each, std::string(stage), each.string());
@@ -530,6 +545,7 @@ scenario loader::load() {
   apply_overrides();
   for (std::size_t i = 0; i < result_.points.size(); ++i) {
     check_point(result_.points[i], point_origins_[i], file_);
+    check_faults(result_.points[i], point_origins_[i]);
     result_.points[i].set_by = std::move(point_origins_[i]);
   }
   if (result_.trace.from > result_.trace.to) {

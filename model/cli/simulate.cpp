@@ -13,6 +13,7 @@
 #include "cli/trace_sink.h"
 #include "cli/workload.h"
 #include "fabric/capture.h"
+#include "fabric/fault_log.h"
 
 #if CARILLON_RTL
 #include "cosim/rtl_domain.h"
@@ -117,9 +118,36 @@ class wire_taps {
   std::optional<capture> capture_;
 };
 
+/// What the cable did to frames, written to faults.json beside the capture.
+class fault_output {
+ public:
+  fault_output(system_model& system, std::filesystem::path folder) : folder_(std::move(folder)) {
+    if (system.faults() != nullptr && !folder_.empty()) {
+      make_output_folder(folder_);
+      system.faults()->observe(log_);
+      active_ = true;
+    }
+  }
+
+  fault_output(const fault_output&) = delete;
+  fault_output& operator=(const fault_output&) = delete;
+
+  void close() const {
+    if (active_) {
+      write_file(folder_ / "faults.json", log_.json_lines());
+    }
+  }
+
+ private:
+  std::filesystem::path folder_;
+  fault_log log_;
+  bool active_ = false;
+};
+
 /// Completes the traces of a run that failed; that failure is the one to report.
-void keep_traces(trace_outputs* outputs, wire_taps& taps) {
+void keep_traces(trace_outputs* outputs, wire_taps& taps, const fault_output& faults) {
   try {
+    faults.close();
     if (outputs != nullptr) {
       outputs->close({});
     }
@@ -165,6 +193,7 @@ json simulate(const scenario& what, const run_point& point, const run_options& o
     outputs.emplace(system.context, trace, options.out);
   }
   wire_taps taps(system, trace, options.out, outputs ? &*outputs : nullptr);
+  fault_output faults(system, options.out);
 
   try {
     traffic.start();
@@ -174,7 +203,7 @@ json simulate(const scenario& what, const run_point& point, const run_options& o
     system.check_drained();
   } catch (...) {
     // A run that failed is the one whose trace is wanted most: it ends where the run ended.
-    keep_traces(outputs ? &*outputs : nullptr, taps);
+    keep_traces(outputs ? &*outputs : nullptr, taps, faults);
     throw;
   }
   const run_effort effort = progress.effort();
@@ -194,6 +223,7 @@ json simulate(const scenario& what, const run_point& point, const run_options& o
                   {"verified_messages", traffic.verified_messages()},
                   {"wrong_bytes", traffic.wrong_bytes()}};
   facts.effort = effort;
+  facts.faults = system.faults();
 #if CARILLON_RTL
   if (rtl != nullptr) {
     facts.effort.impl_events["rtl"] = rtl->edges();
@@ -203,6 +233,7 @@ json simulate(const scenario& what, const run_point& point, const run_options& o
     outputs->close(facts.counters);
   }
   taps.close();
+  faults.close();
   return point_summary(facts);
 }
 

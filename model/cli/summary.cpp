@@ -99,6 +99,32 @@ json counters_json(const std::vector<node_counters>& counters) {
   return result;
 }
 
+json fault_counts_json(const fault_counts& counts) {
+  json result = json::object();
+  for (std::size_t i = 0; i < FaultActionCount; ++i) {
+    result[to_string(static_cast<fault_action>(i))] = counts[i];
+  }
+  return result;
+}
+
+json faults_json(const fault_injector& faults) {
+  json result = fault_counts_json(faults.counts());
+  for (std::size_t i = 0; i < FaultDirectionCount; ++i) {
+    const auto direction = static_cast<fault_direction>(i);
+    result[to_string(direction)] = fault_counts_json(faults.counts(direction));
+  }
+  json rules = json::object();  // not a list, so that [expect] can name what is in it
+  for (std::size_t i = 0; i < faults.rules().size(); ++i) {
+    const fault_rule_count count = faults.rule_count(i);
+    rules[std::to_string(i)] = {{"do", to_string(faults.rules()[i].action)},
+                                {"direction", to_string(faults.rules()[i].direction)},
+                                {"matched", count.matched},
+                                {"applied", count.applied}};
+  }
+  result["rules"] = std::move(rules);
+  return result;
+}
+
 json param_json(const parameters& from, const param_desc& about) {
   const std::string text = get_param(from, about.name);
   switch (about.type) {
@@ -267,6 +293,9 @@ json point_summary(const run_facts& facts) {
   result["rates"] = rates_json(times);
   result["checks"] = facts.checks;
   result["counters"] = counters_json(facts.counters);
+  if (facts.faults != nullptr) {
+    result["faults"] = faults_json(*facts.faults);
+  }
   result["workload"] = workload_json(facts.point->workload);
   result["parameters"] = parameters_json(*facts.point);
   // The lines of the stage table, for the terminal and for reports.

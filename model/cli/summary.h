@@ -11,6 +11,7 @@
 #include "cli/breakdown.h"
 #include "cli/scenario.h"
 #include "cli/trace_sink.h"
+#include "fabric/fault_injector.h"
 
 namespace carillon {
 
@@ -39,6 +40,7 @@ struct run_facts {
   ps_t simulated = 0;
   std::map<std::string, distribution> extra_latency;  ///< of the workload, in ps
   std::map<std::string, std::uint64_t> checks;        ///< of the workload: bytes compared, ...
+  const fault_injector* faults = nullptr;             ///< nullptr: there were no rules
   run_effort effort;
 };
 

@@ -64,6 +64,11 @@ system_model::system_model(
         std::make_unique<node>(context, tlps, index, cores, options_of(point, index, twins_.get()));
   }
   nodes_[0]->wire.connect(nodes_[1]->wire);
+  if (!point.faults.empty()) {
+    faults_ = std::make_unique<fault_injector>(context, point.faults, fault_buffers_);
+    faults_->insert(fault_direction::host0_to_host1, nodes_[0]->wire);
+    faults_->insert(fault_direction::host1_to_host0, nodes_[1]->wire);
+  }
 }
 
 void system_model::run() {
@@ -72,6 +77,9 @@ void system_model::run() {
 
 void system_model::check_drained() {
   context.check_drained();
+  if (faults_ != nullptr) {
+    faults_->check_drained();
+  }
   if (twins_ != nullptr) {
     twins_->finish();
   }

@@ -10,6 +10,7 @@
 #include "common/context.h"
 #include "common/frame_sink.h"
 #include "common/tlp.h"
+#include "fabric/fault_injector.h"
 #include "fabric/wire_link.h"
 #include "host/driver.h"
 #include "host/machine.h"
@@ -54,6 +55,9 @@ class system_model {
 
   [[nodiscard]] static constexpr unsigned size() { return 2; }
 
+  /// What disturbs the cable; nullptr if no rule does.
+  [[nodiscard]] fault_injector* faults() { return faults_.get(); }
+
   /// Runs until nothing is left to happen.
   void run();
 
@@ -63,7 +67,9 @@ class system_model {
 
  private:
   std::unique_ptr<twin_host> twins_;  ///< destroyed after the nodes that use it
+  buffer_pool fault_buffers_;         ///< likewise: frames of it may be anywhere
   std::array<std::unique_ptr<node>, 2> nodes_;
+  std::unique_ptr<fault_injector> faults_;  ///< may hold frames of the nodes
 };
 
 }  // namespace carillon

@@ -24,6 +24,7 @@ constexpr std::uint32_t ByteOrderMagic = 0x1a2b3c4d;
 constexpr std::uint32_t UnknownSectionLength = 0xffffffff;
 constexpr std::uint32_t LinkTypeEthernet = 1;
 constexpr std::uint32_t OptionEnd = 0;
+constexpr std::uint32_t OptionComment = 1;
 constexpr std::uint32_t OptionUserApplication = 4;
 constexpr std::uint32_t OptionInterfaceName = 2;
 constexpr std::uint32_t OptionTimeResolution = 9;
@@ -89,7 +90,7 @@ std::uint32_t pcapng_file::add_interface(std::string_view name) {
 }
 
 void pcapng_file::add_frame(std::uint32_t interface, ps_t time, const std::uint8_t* bytes,
-                            std::uint32_t length) {
+                            std::uint32_t length, std::string_view comment) {
   CARILLON_CHECK(interface < interfaces_, "capture: no interface {}", interface);
   const std::uint64_t stamp = time / PsPerNs;
   begin_block(EnhancedPacket);
@@ -99,6 +100,10 @@ void pcapng_file::add_frame(std::uint32_t interface, ps_t time, const std::uint8
   put32(length);  // bytes kept
   put32(length);  // bytes of the frame
   put_bytes(bytes, length);
+  if (!comment.empty()) {
+    put_option(OptionComment, comment);
+    put_option(OptionEnd, {});
+  }
   end_block();
 }
 
@@ -185,6 +190,7 @@ frame_tap& capture::interface(std::string_view name) {
 void capture::interface_tap::on_frame(ps_t first_bit, const frame_item& frame) {
   // Whatever is sent from now on leaves now or later, so what left before is complete.
   owner_.write_before(now_ps());
+  last_.reset();
   if (first_bit < owner_.window_.from || first_bit >= owner_.window_.to) {
     return;
   }
@@ -195,8 +201,18 @@ void capture::interface_tap::on_frame(ps_t first_bit, const frame_item& frame) {
   }
   const std::uint8_t* const begin = frame.bytes.data() + frame.offset;
   bytes.assign(begin, begin + frame.length);
-  owner_.heap_.push_back({first_bit, index_, owner_.sequence_++, std::move(bytes)});
+  last_ = owner_.sequence_++;
+  owner_.heap_.push_back({first_bit, index_, *last_, std::move(bytes), {}});
   std::push_heap(owner_.heap_.begin(), owner_.heap_.end());
+}
+
+void capture::interface_tap::on_fate(std::string_view what) {
+  // Only frames that have not left yet are there, few enough to look through.
+  const auto found = std::find_if(owner_.heap_.begin(), owner_.heap_.end(),
+                                  [this](const pending& each) { return each.sequence == last_; });
+  if (found != owner_.heap_.end()) {
+    found->comment = what;
+  }
 }
 
 void capture::write_before(ps_t time) {
@@ -205,7 +221,7 @@ void capture::write_before(ps_t time) {
     pending& next = heap_.back();
     if (written_ < window_.limit) {
       file_.add_frame(next.interface, next.time, next.bytes.data(),
-                      static_cast<std::uint32_t>(next.bytes.size()));
+                      static_cast<std::uint32_t>(next.bytes.size()), next.comment);
       ++written_;
     }
     spare_.push_back(std::move(next.bytes));

@@ -2,14 +2,16 @@
 //
 // One file holds any number of interfaces, one for each end of a cable that is tapped. Frames are
 // written without FCS, stamped with the time at which their first bit leaves, in nanoseconds
-// (picoseconds are rounded down), in the order of time, then interface. The file gets its name only
-// when it is complete.
+// (picoseconds are rounded down), in the order of time, then interface: as they were sent, whatever
+// happens to them on the way. If that is known, it is the packet's comment. The file gets its name
+// only when it is complete.
 #pragma once
 
 #include <cstdint>
 #include <cstdio>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,7 +36,7 @@ class pcapng_file {
   std::uint32_t add_interface(std::string_view name);
 
   void add_frame(std::uint32_t interface, ps_t time, const std::uint8_t* bytes,
-                 std::uint32_t length);
+                 std::uint32_t length, std::string_view comment = {});
 
   /// Completes the file and gives it its name. Throws output_error with the path if anything could
   /// not be written.
@@ -86,10 +88,12 @@ class capture {
     interface_tap(capture& owner, std::uint32_t index) : owner_(owner), index_(index) {}
 
     void on_frame(ps_t first_bit, const frame_item& frame) override;
+    void on_fate(std::string_view what) override;
 
    private:
     capture& owner_;
     std::uint32_t index_;
+    std::optional<std::uint64_t> last_;  ///< sequence of the frame that was seen last, if kept
   };
 
   /// A frame that is announced but may yet be preceded by another. It owns its bytes, because
@@ -99,6 +103,7 @@ class capture {
     std::uint32_t interface;
     std::uint64_t sequence;
     std::vector<std::uint8_t> bytes;
+    std::string comment;
     bool operator<(const pending& other) const;  ///< of a heap that has the earliest on top
   };
 

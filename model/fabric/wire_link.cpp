@@ -32,6 +32,16 @@ std::uint64_t wire_bytes(std::uint64_t frame_length) {
   return frame_length + OverheadBytes;
 }
 
+frame_serializer::slot frame_serializer::take(ps_t first_bit, std::uint64_t frame_length) {
+  if (first_bit > free_at()) {
+    begin_ = first_bit;
+    bytes_ = 0;
+  }
+  const slot result{free_at(), begin_ + speed_.time_of(bytes_ + frame_length + FcsBytes)};
+  bytes_ += wire_bytes(frame_length);
+  return result;
+}
+
 wire_port::wire_port(const sc_core::sc_module_name& name, sim_context& context)
     : wire_port(name, context, wire_speed::of_gbps(context.params.wire.rate_gbps),
                 static_cast<ps_t>(context.params.wire.delay_ps)) {}
@@ -45,7 +55,8 @@ wire_port::wire_port(const sc_core::sc_module_name& name, sim_context& context, 
       speed_(speed),
       delay_(delay),
       site_(context.trace.site(this->name(), "wire")),
-      busy_(context.trace.intern("wire")) {
+      busy_(context.trace.intern("wire")),
+      serializer_(speed) {
   receive.bind(*this);
 }
 
@@ -60,13 +71,7 @@ void wire_port::send(frame_item frame, ps_t first_bit) {
   CARILLON_CHECK(transmit.size() == 1, "{}: a frame is sent but no cable is connected", name());
   CARILLON_CHECK(first_bit >= now_ps(), "{}: a frame is sent for {} ps at {} ps", name(), first_bit,
                  now_ps());
-  if (first_bit > free_at()) {
-    period_begin_ = first_bit;
-    period_bytes_ = 0;
-  }
-  const ps_t first = free_at();
-  const ps_t last = period_begin_ + speed_.time_of(period_bytes_ + frame.length + FcsBytes);
-  period_bytes_ += wire_bytes(frame.length);
+  const auto [first, last] = serializer_.take(first_bit, frame.length);
   ++sent_frames_;
   sent_bytes_ += wire_bytes(frame.length);
 
@@ -83,7 +88,17 @@ void wire_port::send(frame_item frame, ps_t first_bit) {
   for (frame_tap* each : taps_) {
     each->on_frame(first, frame);
   }
-  transmit->carry(std::move(frame), first + delay_, last + delay_);
+  if (filter_ != nullptr) [[unlikely]] {
+    filter_->on_frame(std::move(frame), first + delay_, last + delay_);
+    return;
+  }
+  deliver(std::move(frame), first + delay_, last + delay_);
+}
+
+void wire_port::tell_fate(std::string_view what) {
+  for (frame_tap* each : taps_) {
+    each->on_fate(what);
+  }
 }
 
 void wire_port::carry(frame_item&& frame, ps_t first_bit, ps_t last_bit) {

@@ -10,6 +10,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <systemc>
@@ -37,6 +39,28 @@ struct wire_speed {
 /// Bytes for which a frame keeps the wire busy: its own, FCS, preamble and gap.
 std::uint64_t wire_bytes(std::uint64_t frame_length);
 
+/// When frames leave that follow each other on one wire.
+class frame_serializer {
+ public:
+  struct slot {
+    ps_t first_bit;
+    ps_t last_bit;
+  };
+
+  explicit frame_serializer(wire_speed speed) : speed_(speed) {}
+
+  /// When another first bit can leave.
+  [[nodiscard]] ps_t free_at() const { return begin_ + speed_.time_of(bytes_); }
+
+  /// The next frame, of `frame_length` bytes, ready at `first_bit`.
+  slot take(ps_t first_bit, std::uint64_t frame_length);
+
+ private:
+  wire_speed speed_;
+  ps_t begin_ = 0;           ///< first bit since which the wire was never idle
+  std::uint64_t bytes_ = 0;  ///< since then, gaps included
+};
+
 /// Told of frames that are on their way.
 class wire_listener {
  public:
@@ -52,6 +76,17 @@ class frame_tap {
   virtual ~frame_tap() = default;
   /// `first_bit` is the time at which the first bit leaves, now or later.
   virtual void on_frame(ps_t first_bit, const frame_item& frame) = 0;
+
+  /// The frame that was seen last meets a fault on its way. Most taps have no use for it.
+  virtual void on_fate(std::string_view /*what*/) {}
+};
+
+/// Stands between a serializer and the far end of its cable, and hands on what arrives there.
+class wire_filter {
+ public:
+  virtual ~wire_filter() = default;
+  /// The times are those at the far end.
+  virtual void on_frame(frame_item&& frame, ps_t first_bit, ps_t last_bit) = 0;
 };
 
 /// What travels through the SystemC ports.
@@ -78,8 +113,18 @@ class wire_port : public sc_core::sc_module, private wire_interface {
 
   void tap(frame_tap& tap) { taps_.push_back(&tap); }
 
+  /// What this end sends goes through the filter, which calls deliver() and, for the taps,
+  /// tell_fate() while it is told of a frame.
+  void insert(wire_filter& filter) { filter_ = &filter; }
+
+  void deliver(frame_item&& frame, ps_t first_bit, ps_t last_bit) {
+    transmit->carry(std::move(frame), first_bit, last_bit);
+  }
+
+  void tell_fate(std::string_view what);
+
   /// When the serializer can take another first bit: at or before now if it is idle.
-  [[nodiscard]] ps_t free_at() const { return period_begin_ + speed_.time_of(period_bytes_); }
+  [[nodiscard]] ps_t free_at() const { return serializer_.free_at(); }
 
   /// The first bit leaves at max(first_bit, free_at()); `first_bit` is now or later, and the end of
   /// the frame's history. The wait for the serializer is a wait span ("wire"), the time from first
@@ -87,6 +132,8 @@ class wire_port : public sc_core::sc_module, private wire_interface {
   void send(frame_item frame, ps_t first_bit);
 
   [[nodiscard]] wire_speed speed() const { return speed_; }
+
+  [[nodiscard]] ps_t delay() const { return delay_; }
 
   [[nodiscard]] std::uint64_t sent_frames() const { return sent_frames_; }
 
@@ -102,8 +149,8 @@ class wire_port : public sc_core::sc_module, private wire_interface {
   name_id busy_;
   wire_listener* listener_ = nullptr;
   std::vector<frame_tap*> taps_;
-  ps_t period_begin_ = 0;           ///< first bit since which the serializer never idled
-  std::uint64_t period_bytes_ = 0;  ///< sent since then, gaps included
+  wire_filter* filter_ = nullptr;
+  frame_serializer serializer_;
   std::uint64_t sent_frames_ = 0;
   std::uint64_t sent_bytes_ = 0;
 };
