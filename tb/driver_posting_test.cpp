@@ -117,6 +117,34 @@ TEST_F(drivers, refuse_work_that_has_no_room_and_wrap_at_the_end_of_the_ring) {
   EXPECT_EQ(first->memory(qp.send_buffer() + 64, 8), std::vector<std::uint8_t>(8, 0x5a));
 }
 
+TEST_F(drivers, open_a_message_for_each_operation_with_its_bytes) {
+  build({.qp = {.doorbell = doorbell_mode::doorbell_only}});
+  run([&](cpu& core, session_side& side) -> task<> {
+    first->uar.complete = true;
+    std::array<work_request, 5> batch;
+    batch.fill(write(4096));
+    batch[0].opcode = wqe_opcode::RdmaRead;
+    batch[1].opcode = wqe_opcode::AtomicCompareSwap;
+    batch[2].opcode = wqe_opcode::LocalInvalidate;
+    batch[3].opcode = wqe_opcode::Nop;
+    EXPECT_TRUE(co_await side.qps[0]->post_send(core, batch));
+    completion done;
+    co_await side.send_cq->wait(core, std::span(&done, 1));
+  });
+  // mlx5 opcodes; an atomic moves 8 bytes, an invalidation and a NOP none.
+  const std::array<std::pair<unsigned, std::uint64_t>, 5> expected = {
+      {{0x10, 4096}, {0x11, 8}, {0x1b, 0}, {0x00, 0}, {0x08, 4096}}};
+  ASSERT_EQ(finished.all.size(), expected.size()) << "unsignaled or not, the last CQE retires all";
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const message_info& info = finished.all[i].info;
+    EXPECT_EQ(info.opcode, expected[i].first);
+    EXPECT_EQ(info.bytes, expected[i].second);
+    EXPECT_EQ(info.qpn, connection->side(0).qps[0]->qpn());
+  }
+  // One WQEBB each: the four units of the atomic fill theirs.
+  EXPECT_EQ(finished.all[4].info.wqe_index, 4U);
+}
+
 // Receiving
 
 TEST_F(drivers, post_receives_by_the_record_alone) {
