@@ -226,7 +226,6 @@ task<memory_region> device::register_pages(cpu& core, std::uint32_t pd, const pa
   const std::size_t units = (count + EntriesPerUnit - 1) / EntriesPerUnit;
   create_mkey_in request;
   request.opcode = command_opcode::CreateMkey;
-  request.pg_access = 1;
   request.translations_octword_actual_size = static_cast<std::uint32_t>(units);
   mkc& key = request.memory_key_mkey_entry;
   key = key_context(pd, pages.start, length, rights, variant, qpn);

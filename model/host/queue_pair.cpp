@@ -189,11 +189,12 @@ ads queue_pair::path_to(const queue_pair_address& peer, const connection_options
 task<> queue_pair::to_rtr(cpu& core, const queue_pair_address& peer,
                           const connection_options& options) {
   qpc context;
+  context.mtu = options.mtu;
+  // Datagrams name their peer themselves; the QP says where they come from.
+  context.primary_address_path = path_to(datagram() ? queue_pair_address{} : peer, options);
   if (!datagram()) {
-    context.mtu = options.mtu;
     context.remote_qpn = peer.qpn;
     context.next_rcv_psn = peer.psn;
-    context.primary_address_path = path_to(peer, options);
   }
   if (options_.service == qpc_service::Rc) {
     context.log_rra_max = options.log_max_dest_rd_atomic;
@@ -217,10 +218,26 @@ task<> queue_pair::to_rts(cpu& core, const connection_options& options) {
 
 task<> queue_pair::update(cpu& core, const connection_options& options) {
   qpc context;
-  set_access(context, options);
-  context.min_rnr_nak = options.min_rnr_nak;
-  co_await modify(core, command_opcode::Rts2RtsQp, context,
-                  QpOptRre | QpOptRwe | QpOptRae | QpOptRnrTimeout);
+  std::uint32_t changed = 0;
+  switch (options_.service) {
+    case qpc_service::Rc:
+      set_access(context, options);
+      context.min_rnr_nak = options.min_rnr_nak;
+      changed = QpOptRre | QpOptRwe | QpOptRae | QpOptRnrTimeout;
+      break;
+    case qpc_service::Uc:
+      set_access(context, options);
+      changed = QpOptRwe;
+      break;
+    default:
+      context.q_key = options.qkey;
+      changed = QpOptQkey;
+      break;
+  }
+  co_await modify(core, command_opcode::Rts2RtsQp, context, changed);
+  if (datagram()) {
+    qkey_ = options.qkey;
+  }
 }
 
 task<> queue_pair::to_sqd(cpu& core) {

@@ -88,10 +88,10 @@ class queue_pair {
 
   // States
   task<> to_init(cpu& core, const connection_options& options = {});
-  /// The peer of a UD QP is in its work requests: `peer` is not looked at.
+  /// A UD QP names its peers in its work requests: `peer` is not looked at.
   task<> to_rtr(cpu& core, const queue_pair_address& peer, const connection_options& options);
   task<> to_rts(cpu& core, const connection_options& options);
-  /// Changes access rights and min_rnr_nak in RTS.
+  /// Changes, in RTS, what was granted: RC access rights and min_rnr_nak, UC remote_write, UD qkey.
   task<> update(cpu& core, const connection_options& options);
   /// Work that has begun is finished, other work waits until from_sqd. An SqDrained event (or the
   /// queried state) tells when that is so.
