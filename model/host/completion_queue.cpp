@@ -1,30 +1,70 @@
+#include "host/completion_queue.h"
+
 #include <array>
-#include <memory>
+#include <utility>
 
 #include "gen/bytes.h"
-#include "host/verbs.h"
+#include "host/event_queue.h"
+#include "host/queue_memory.h"
+#include "host/queue_pair.h"
+#include "host/shared_receive_queue.h"
 
 namespace carillon {
 
 namespace {
 
-/// A page size that makes a buffer of `bytes` one page, as the log_page_size fields count.
-std::uint8_t log_page_of(std::uint64_t bytes) {
-  std::uint8_t log = 0;
-  while (std::uint64_t{1} << (LogPageBase + log) < bytes) {
-    ++log;
-  }
-  return log;
+constexpr std::size_t OpOwn = 63;  // the byte of a CQE that becomes visible last
+constexpr std::uint8_t OwnerBit = 1;
+constexpr std::uint32_t SrqnMask = 0xffffff;
+
+bool is_failure(cqe_opcode opcode) {
+  return opcode == cqe_opcode::RequesterError || opcode == cqe_opcode::ResponderError;
 }
 
-constexpr std::size_t OpOwn = 63;  // the byte of a CQE that becomes visible last
+/// What a CQE says by itself.
+void parse(const std::uint8_t* raw, completion& out) {
+  const cqe64 entry = cqe64::unpack(raw);
+  out = {};
+  out.opcode = entry.opcode;
+  out.qpn = entry.qpn;
+  out.wqe_counter = entry.wqe_counter;
+  out.solicited = entry.se != 0;
+  if (out.requester()) {
+    out.work = entry.send_opcode;
+  }
+  if (is_failure(entry.opcode)) {
+    const cqe_error error = cqe_error::unpack(raw);
+    out.syndrome = error.syndrome;
+    out.vendor_syndrome = error.vendor_syndrome;
+    out.srqn = out.requester() ? 0 : error.srqn & SrqnMask;
+    return;
+  }
+  out.bytes = entry.byte_cnt;
+  if (out.requester()) {
+    return;
+  }
+  out.remote_qpn = entry.rqpn;
+  out.srqn = entry.srqn_uidx & SrqnMask;
+  out.grh = entry.grh != 0;
+  out.with_imm = entry.opcode == cqe_opcode::ResponderWriteImmediate ||
+                 entry.opcode == cqe_opcode::ResponderSendImmediate;
+  out.with_invalidate = entry.opcode == cqe_opcode::ResponderSendInvalidate;
+  out.imm = out.with_imm ? entry.imm_inval_pkey : 0;
+  out.invalidated_key = out.with_invalidate ? entry.imm_inval_pkey : 0;
+}
+
+/// Kinds that our device writes; the others need features that nobody switches on.
+bool is_expected(cqe_opcode opcode) {
+  return opcode <= cqe_opcode::ResponderSendInvalidate || is_failure(opcode);
+}
 
 }  // namespace
 
-completion_queue::completion_queue(device& owner, std::uint64_t buffer, std::uint64_t record,
-                                   unsigned log_size)
+completion_queue::completion_queue(device& owner, const uar_handle& uar, std::uint64_t buffer,
+                                   std::uint64_t record, unsigned log_size)
     : polled_memory(owner.host().memory, buffer, std::uint64_t{cqe64::Size} << log_size),
       device_(owner),
+      uar_(uar),
       trace_(owner.host().context().trace),
       buffer_(buffer),
       record_(record),
@@ -35,49 +75,46 @@ completion_queue::~completion_queue() {
   for (const trace_ref& each : writers_) {
     trace_.release(each);
   }
+  device_.enter_cq(cqn_, nullptr);
 }
 
 task<std::unique_ptr<completion_queue>> completion_queue::create(device& owner, cpu& core,
                                                                  const uar_handle& uar,
-                                                                 unsigned log_size) {
+                                                                 unsigned log_size,
+                                                                 const event_queue* events) {
   if (log_size > owner.capabilities().log_max_cq_size) {
     throw config_error(fmt::format("a CQ of 2^{} entries; allowed: up to 2^{}", log_size,
                                    owner.capabilities().log_max_cq_size));
   }
   machine& host = owner.host();
-  const std::uint64_t size = std::uint64_t{cqe64::Size} << log_size;
-  const std::uint8_t log_page = log_page_of(size);
-  const std::uint64_t buffer = host.allocate(size, std::uint64_t{1} << (LogPageBase + log_page));
+  const queue_memory ring = allocate_queue(host, std::uint64_t{cqe64::Size} << log_size);
   const std::uint64_t record = host.allocate(cq_doorbell_record::Size);
-  cqe64 empty;
-  empty.opcode = cqe_opcode::Invalid;
-  std::array<std::uint8_t, cqe64::Size> raw{};
-  empty.pack(raw.data());
+  const std::uint8_t nobodys = static_cast<std::uint8_t>(cqe_opcode::Invalid) << 4;
   for (std::uint64_t i = 0; i < std::uint64_t{1} << log_size; ++i) {
-    host.memory.write(buffer + i * cqe64::Size + OpOwn, raw.data() + OpOwn, 1);
+    host.memory.write(ring.address + i * cqe64::Size + OpOwn, &nobodys, 1);
   }
-  std::unique_ptr<completion_queue> queue(new completion_queue(owner, buffer, record, log_size));
+  std::unique_ptr<completion_queue> queue(
+      new completion_queue(owner, uar, ring.address, record, log_size));
 
   create_cq_in request;
   request.opcode = command_opcode::CreateCq;
   request.cq_context.log_cq_size = static_cast<std::uint8_t>(log_size);
   request.cq_context.uar_page = uar.number;
-  request.cq_context.log_page_size = log_page;
+  request.cq_context.log_page_size = ring.log_page_size;
   request.cq_context.dbr_addr = record;
-  std::array<std::uint8_t, create_cq_in::Size + 8> input{};
-  request.pack(input.data());
-  bytes::store_be<8>(input.data() + create_cq_in::Size, buffer);
+  request.cq_context.c_eqn_or_apu_element = events != nullptr ? events->eqn() : 0;
+  const auto input = with_page(request, ring.address);
   const command_reply reply = co_await owner.command(core, input);
   queue->cqn_ = reply.number;
+  owner.enter_cq(reply.number, queue.get());
   co_return queue;
 }
 
-bool completion_queue::ready() const {
+bool completion_queue::ready(std::uint32_t index) const {
   std::uint8_t op_own = 0;
-  const std::uint64_t slot = consumer_ & ((1U << log_size_) - 1);
-  memory_.read(buffer_ + slot * cqe64::Size + OpOwn, &op_own, 1);
-  const bool owner = (op_own & 1) != 0;
-  const bool expected = ((consumer_ >> log_size_) & 1) != 0;
+  memory_.read(entry_of(index) + OpOwn, &op_own, 1);
+  const bool owner = (op_own & OwnerBit) != 0;
+  const bool expected = ((index >> log_size_) & 1) != 0;
   return op_own >> 4 != static_cast<std::uint8_t>(cqe_opcode::Invalid) && owner == expected;
 }
 
@@ -116,53 +153,86 @@ task<unsigned> completion_queue::take(cpu& core, std::span<completion> out) {
   }
   core.spend(static_cast<ps_t>(core.params().cpu.dbrec_write_ps));
   co_await core.sync();
-  std::array<std::uint8_t, 4> index{};
-  bytes::store_be<4>(index.data(), consumer_ & CqIndexMask);
-  memory_.write(record_ + CqDoorbellIndexWord, index.data(), index.size());
+  write_consumer();
   co_return taken;
 }
 
-void completion_queue::take_one(cpu& core, completion& out) {
-  const std::uint64_t slot = consumer_ & ((1U << log_size_) - 1);
-  std::array<std::uint8_t, cqe64::Size> raw{};
-  memory_.read(buffer_ + slot * cqe64::Size, raw.data(), raw.size());
-  ++consumer_;
-  const cqe64 entry = cqe64::unpack(raw.data());
-  out = {};
-  out.opcode = entry.opcode;
-  out.qpn = entry.qpn;
-  out.remote_qpn = entry.rqpn;
-  out.wqe_counter = entry.wqe_counter;
-  out.bytes = entry.byte_cnt;
-  out.imm = entry.imm_inval_pkey;
-  const bool failed =
-      entry.opcode == cqe_opcode::RequesterError || entry.opcode == cqe_opcode::ResponderError;
-  if (failed) {
-    const cqe_error error = cqe_error::unpack(raw.data());
-    out.syndrome = error.syndrome;
-    out.vendor_syndrome = error.vendor_syndrome;
-    out.bytes = 0;
-    out.imm = 0;
-  }
-  const bool requester =
-      entry.opcode == cqe_opcode::Requester || entry.opcode == cqe_opcode::RequesterError;
+void completion_queue::write_consumer() {
+  std::array<std::uint8_t, 4> index{};
+  bytes::store_be<4>(index.data(), consumer_ & CqIndexMask);
+  memory_.write(record_ + CqDoorbellIndexWord, index.data(), index.size());
+}
 
-  const trace_ref writer = std::exchange(writers_[slot], {});
+void completion_queue::take_one(cpu& core, completion& out) {
+  std::array<std::uint8_t, cqe64::Size> raw{};
+  memory_.read(entry_of(consumer_), raw.data(), raw.size());
+  trace_ref& slot = writers_[consumer_ & ((1U << log_size_) - 1)];
+  ++consumer_;
+  parse(raw.data(), out);
+  CARILLON_CHECK(is_expected(out.opcode), "{}: CQ {} holds a CQE of kind {}", core.name(), cqn_,
+                 to_string(out.opcode));
+
+  const trace_ref writer = std::exchange(slot, {});
   trace_ref history = core.seen(writer);
   history = core.spend(static_cast<ps_t>(core.params().cpu.poll_cqe_ps), history);
-  trace_.mark(history, requester ? milestone::cqe_seen : milestone::remote_seen);
+  trace_.mark(history, out.requester() ? milestone::cqe_seen : milestone::remote_seen);
 
   queue_pair* qp = device_.find(out.qpn);
   CARILLON_CHECK(qp != nullptr, "{}: CQ {} holds a CQE for QP {}, which does not exist",
                  core.name(), cqn_, out.qpn);
-  if (requester) {
-    const queue_pair::send_entry sent = qp->retire_send(out.wqe_counter);
-    out.id = sent.id;
-    trace_.release(sent.trace);
-  } else {
-    out.id = qp->retire_receive(out.wqe_counter);
-  }
+  out.id = out.requester() ? qp->retire_send(out.wqe_counter)
+                           : qp->retire_receive(out.wqe_counter, out.srqn);
   trace_.release(writer);
+}
+
+task<> completion_queue::arm(cpu& core, bool solicited_only) {
+  cq_doorbell request;
+  request.arm_sn = static_cast<std::uint8_t>(arm_sn_ & 3);
+  request.arm_solicited = solicited_only ? 1 : 0;
+  request.consumer_index = consumer_ & CqIndexMask;
+  request.cqn = cqn_;
+  std::array<std::uint8_t, cq_doorbell::Size> word{};
+  request.pack(word.data());
+  core.spend(static_cast<ps_t>(core.params().cpu.dbrec_write_ps));
+  co_await core.sync();
+  memory_.write(record_ + CqDoorbellArmWord, word.data(), 4);
+  // The record must be in memory before the device hears of it.
+  core.fence();
+  core.store_uncached(uar_.address + uar_page::CqDb, word);
+  core.fence();
+}
+
+void completion_queue::clean(const queue_pair& qp) {
+  std::uint32_t end = consumer_;
+  while (ready(end)) {
+    ++end;
+  }
+  // From the youngest to the oldest: those that stay move up by as many as were removed.
+  std::uint32_t removed = 0;
+  for (std::uint32_t index = end; index-- != consumer_;) {
+    std::array<std::uint8_t, cqe64::Size> raw{};
+    memory_.read(entry_of(index), raw.data(), raw.size());
+    trace_ref& writer = writers_[index & ((1U << log_size_) - 1)];
+    completion entry;
+    parse(raw.data(), entry);
+    if (entry.qpn == qp.qpn()) {
+      if (!entry.requester() && qp.shared_receives() != nullptr) {
+        qp.shared_receives()->retire(entry.wqe_counter);
+      }
+      trace_.release(std::exchange(writer, {}));
+      ++removed;
+    } else if (removed != 0) {
+      const std::uint32_t to = index + removed;
+      const auto owner = static_cast<std::uint8_t>((to >> log_size_) & 1);
+      raw[OpOwn] = static_cast<std::uint8_t>((raw[OpOwn] & ~OwnerBit) | owner);
+      const trace_ref kept = std::exchange(writer, {});
+      memory_.write(entry_of(to), raw.data(), raw.size());
+      trace_ref& moved = writers_[to & ((1U << log_size_) - 1)];
+      trace_.release(std::exchange(moved, kept));
+    }
+  }
+  consumer_ += removed;
+  write_consumer();
 }
 
 }  // namespace carillon

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "gen/bytes.h"
+#include "gen/wqe.h"
 
 namespace carillon {
 
@@ -21,6 +22,30 @@ std::span<const std::uint8_t> big_endian(std::array<std::uint8_t, Bytes>& into,
   return into;
 }
 
+template <class T>
+void put(std::vector<T*>& table, std::uint32_t number, T* object) {
+  if (number >= table.size()) {
+    table.resize(number + 1, nullptr);
+  }
+  table[number] = object;
+}
+
+mkc key_context(std::uint32_t pd, std::uint64_t address, std::uint64_t length,
+                memory_access_rights rights, std::uint8_t variant, std::uint32_t qpn) {
+  mkc key;
+  key.lr = rights.local_read ? 1 : 0;
+  key.lw = rights.local_write ? 1 : 0;
+  key.rr = rights.remote_read ? 1 : 0;
+  key.rw = rights.remote_write ? 1 : 0;
+  key.a = rights.remote_atomic ? 1 : 0;
+  key.qpn = qpn;
+  key.mkey_7_0 = variant;
+  key.pd = pd;
+  key.start_addr = address;
+  key.len = length;
+  return key;
+}
+
 }  // namespace
 
 command_refused::command_refused(command_opcode refused, command_status why,
@@ -32,13 +57,19 @@ command_refused::command_refused(command_opcode refused, command_status why,
       syndrome(detail) {}
 
 device::device(machine& host, device_location where, posted_work& posted, const gid& address)
-    : host_(host), where_(where), posted_(posted), address_(address) {}
+    : host_(host), where_(where), posted_(posted), addresses_{source_address{address, {}}} {}
 
 void device::enter(std::uint32_t qpn, queue_pair* qp) {
-  if (qpn >= qps_.size()) {
-    qps_.resize(qpn + 1, nullptr);
-  }
-  qps_[qpn] = qp;
+  put(qps_, qpn, qp);
+}
+
+void device::enter_cq(std::uint32_t cqn, completion_queue* cq) {
+  put(cqs_, cqn, cq);
+}
+
+const gid& device::address(unsigned index) const {
+  static const gid None{};
+  return index < addresses_.size() ? addresses_[index].address : None;
 }
 
 task<std::uint64_t> device::load(cpu& core, std::uint32_t offset, std::uint32_t bytes) {
@@ -129,16 +160,28 @@ task<> device::bring_up(cpu& core) {
   mac_ = (high << 32 | low) & 0xffffffffffff;
   co_await command(core, command_opcode::InitHca, 0);
 
-  set_roce_address_in gid_entry;
-  gid_entry.opcode = command_opcode::SetRoceAddress;
-  gid_entry.roce_address_index = 0;
-  gid_entry.roce_address.source_l3_address = address_;
-  gid_entry.roce_address.source_mac = mac_;
-  gid_entry.roce_address.roce_l3_type = is_ipv4_gid(address_) ? L3Ipv4 : L3Ipv6;
-  gid_entry.roce_address.roce_version = RoceV2;
-  std::array<std::uint8_t, set_roce_address_in::Size> entry{};
-  gid_entry.pack(entry.data());
-  co_await command(core, entry);
+  co_await set_address(core, 0, addresses_[0]);
+}
+
+task<> device::set_address(cpu& core, unsigned index, const source_address& entry) {
+  set_roce_address_in request;
+  request.opcode = command_opcode::SetRoceAddress;
+  request.roce_address_index = static_cast<std::uint16_t>(index);
+  roce_addr_layout& row = request.roce_address;
+  row.source_l3_address = entry.address;
+  row.source_mac = mac_;
+  row.vlan_valid = entry.vlan.has_value() ? 1 : 0;
+  row.vlan_id = entry.vlan.value_or(0);
+  row.roce_l3_type = is_ipv4_gid(entry.address) ? L3Ipv4 : L3Ipv6;
+  row.roce_version = RoceV2;
+  const source_address wanted = entry;
+  std::array<std::uint8_t, set_roce_address_in::Size> input{};
+  request.pack(input.data());
+  co_await command(core, input);
+  if (index >= addresses_.size()) {
+    addresses_.resize(index + 1);
+  }
+  addresses_[index] = wanted;
 }
 
 task<std::uint32_t> device::alloc_pd(cpu& core) {
@@ -156,24 +199,49 @@ task<uar_handle*> device::alloc_uar(cpu& core) {
 
 task<memory_region> device::register_memory(cpu& core, std::uint32_t pd, std::uint64_t address,
                                             std::uint64_t length, memory_access_rights rights,
-                                            std::uint8_t variant) {
-  create_mkey_in create;
-  create.opcode = command_opcode::CreateMkey;
-  mkc& key = create.memory_key_mkey_entry;
+                                            std::uint8_t variant, std::uint32_t qpn) {
+  create_mkey_in request;
+  request.opcode = command_opcode::CreateMkey;
+  mkc& key = request.memory_key_mkey_entry;
+  key = key_context(pd, address, length, rights, variant, qpn);
   key.access_mode_1_0 = mkey_access_mode::Physical;
-  key.lr = 1;
-  key.lw = rights.local_write ? 1 : 0;
-  key.rr = rights.remote_read ? 1 : 0;
-  key.rw = rights.remote_write ? 1 : 0;
-  key.qpn = MkeyAnyQp;
-  key.mkey_7_0 = variant;
-  key.pd = pd;
-  key.start_addr = address;
-  key.len = length;
   std::array<std::uint8_t, create_mkey_in::Size> input{};
-  create.pack(input.data());
+  request.pack(input.data());
   const command_reply reply = co_await command(core, input);
-  co_return memory_region{address, length, reply.number << MkeyVariantBits | variant};
+  co_return memory_region{address, length, make_key(reply.number, variant)};
+}
+
+task<memory_region> device::register_pages(cpu& core, std::uint32_t pd, const page_list& pages,
+                                           std::uint64_t length, memory_access_rights rights,
+                                           std::uint8_t variant, std::uint32_t qpn) {
+  constexpr std::size_t EntryBytes = 8;
+  constexpr std::size_t EntriesPerUnit = SegmentBytes / EntryBytes;
+  constexpr std::size_t Most = (bar0::CmdInBytes - create_mkey_in::Size) / EntryBytes;
+  const std::size_t count = pages.pages_for(length);
+  if (count > pages.pages.size() || count > Most) {
+    throw config_error(fmt::format(
+        "a memory region of {} pages of 2^{} bytes; its list has {}, a command up to {}", count,
+        pages.log_page_size, pages.pages.size(), Most));
+  }
+  const std::size_t units = (count + EntriesPerUnit - 1) / EntriesPerUnit;
+  create_mkey_in request;
+  request.opcode = command_opcode::CreateMkey;
+  request.translations_octword_actual_size = static_cast<std::uint32_t>(units);
+  mkc& key = request.memory_key_mkey_entry;
+  key = key_context(pd, pages.start, length, rights, variant, qpn);
+  key.access_mode_1_0 = mkey_access_mode::Mtt;
+  key.log_page_size = static_cast<std::uint8_t>(pages.log_page_size);
+  key.translations_octword_size = static_cast<std::uint32_t>(units);
+  std::vector<std::uint8_t> input(create_mkey_in::Size + units * SegmentBytes);
+  request.pack(input.data());
+  for (std::size_t i = 0; i < count; ++i) {
+    // The key says who may write; its pages permit both.
+    bytes::store_be<EntryBytes>(input.data() + create_mkey_in::Size + i * EntryBytes,
+                                pages.pages[i] | MttReadEnable | MttWriteEnable);
+  }
+  const std::uint64_t start = pages.start;
+  const command_reply reply = co_await command(core, input);
+  co_return memory_region{start, length, make_key(reply.number, variant)};
 }
 
 task<> device::deregister_memory(cpu& core, memory_region region) {

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,10 +22,12 @@
 #include "gen/registers.h"
 #include "host/cpu.h"
 #include "host/machine.h"
+#include "host/memory_region.h"
 #include "host/task.h"
 
 namespace carillon {
 
+class completion_queue;
 class queue_pair;
 
 class command_refused : public config_error {
@@ -54,18 +57,10 @@ struct uar_handle {
   [[nodiscard]] bool shared() const { return queue_pairs > 1; }
 };
 
-struct memory_access_rights {
-  bool local_write = true;
-  bool remote_read = true;
-  bool remote_write = true;
-};
-
-struct memory_region {
-  std::uint64_t address = 0;
-  std::uint64_t length = 0;
-  std::uint32_t key = 0;  ///< lkey and rkey are the same number
-
-  [[nodiscard]] std::uint32_t index() const { return key >> MkeyVariantBits; }
+/// An entry of the device's address table: IPv4 (as a mapped GID) or IPv6, perhaps in a VLAN.
+struct source_address {
+  gid address{};
+  std::optional<std::uint16_t> vlan;
 };
 
 struct command_reply {
@@ -88,10 +83,19 @@ class device {
   task<std::uint32_t> alloc_pd(cpu& core);
   /// The page lives as long as the device object.
   task<uar_handle*> alloc_uar(cpu& core);
+  /// Contiguous memory; virtual addresses are the physical ones. Only QP `qpn` may use the key.
   task<memory_region> register_memory(cpu& core, std::uint32_t pd, std::uint64_t address,
                                       std::uint64_t length, memory_access_rights rights = {},
-                                      std::uint8_t variant = 0);
+                                      std::uint8_t variant = 0, std::uint32_t qpn = MkeyAnyQp);
+  /// `length` bytes from pages.start on. Throws config_error if the list is too short or too long
+  /// for a command.
+  task<memory_region> register_pages(cpu& core, std::uint32_t pd, const page_list& pages,
+                                     std::uint64_t length, memory_access_rights rights = {},
+                                     std::uint8_t variant = 0, std::uint32_t qpn = MkeyAnyQp);
   task<> deregister_memory(cpu& core, memory_region region);
+
+  /// Enters an address into the device's table. Entry 0 is the device's first address.
+  task<> set_address(cpu& core, unsigned index, const source_address& entry);
 
   /// Runs a command; `output` is filled with as much of its output. Both are multiples of 8 bytes
   /// and outlive the call. Commands of several cores follow each other. Throws command_refused.
@@ -111,14 +115,20 @@ class device {
 
   [[nodiscard]] std::uint64_t mac() const { return mac_; }
 
-  [[nodiscard]] const gid& address() const { return address_; }
+  /// Zeros for an entry that was never set.
+  [[nodiscard]] const gid& address(unsigned index = 0) const;
 
-  /// The QP of that number, or nullptr.
+  /// The QP or CQ of that number, or nullptr.
   [[nodiscard]] queue_pair* find(std::uint32_t qpn) const {
     return qpn < qps_.size() ? qps_[qpn] : nullptr;
   }
 
+  [[nodiscard]] completion_queue* find_cq(std::uint32_t cqn) const {
+    return cqn < cqs_.size() ? cqs_[cqn] : nullptr;
+  }
+
   void enter(std::uint32_t qpn, queue_pair* qp);
+  void enter_cq(std::uint32_t cqn, completion_queue* cq);
 
  private:
   task<> bring_up(cpu& core);
@@ -128,11 +138,12 @@ class device {
   machine& host_;
   const device_location where_;
   posted_work& posted_;
-  const gid address_;
+  std::vector<source_address> addresses_;
   hca_cap capabilities_;
   std::uint64_t mac_ = 0;
   std::vector<std::unique_ptr<uar_handle>> uars_;
   std::vector<queue_pair*> qps_;
+  std::vector<completion_queue*> cqs_;
   cpu_lock command_lock_;
   cpu_lock open_lock_;
   bool opened_ = false;

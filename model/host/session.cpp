@@ -19,18 +19,32 @@ task<> session::establish(unsigned index) {
   mine.uar = co_await adapter.alloc_uar(core);
   const std::uint64_t buffer = adapter.host().allocate(
       options_.buffer_bytes, static_cast<std::uint64_t>(core.params().host.page_bytes));
-  mine.buffer = co_await adapter.register_memory(core, mine.pd, buffer, options_.buffer_bytes);
-  mine.send_cq = co_await completion_queue::create(adapter, core, *mine.uar, options_.log_cq_size);
-  mine.receive_cq =
-      co_await completion_queue::create(adapter, core, *mine.uar, options_.log_cq_size);
+  memory_access_rights rights;
+  rights.remote_atomic = options_.buffer_atomics;
+  mine.buffer =
+      co_await adapter.register_memory(core, mine.pd, buffer, options_.buffer_bytes, rights);
+  if (options_.log_eq_size) {
+    mine.events =
+        co_await event_queue::create(adapter, core, *mine.uar, *options_.log_eq_size, QueueEvents);
+  }
+  if (options_.srq) {
+    mine.srq = co_await shared_receive_queue::create(adapter, core, mine.pd, *options_.srq);
+  }
+  mine.send_cq = co_await completion_queue::create(adapter, core, *mine.uar, options_.log_cq_size,
+                                                   mine.events.get());
+  mine.receive_cq = co_await completion_queue::create(adapter, core, *mine.uar,
+                                                      options_.log_cq_size, mine.events.get());
+  queue_pair_options qp_options = options_.qp;
+  qp_options.srq = mine.srq.get();
   for (unsigned i = 0; i < options_.qps; ++i) {
     mine.qps.push_back(co_await queue_pair::create(adapter, core, mine.pd, *mine.uar, *mine.send_cq,
-                                                   *mine.receive_cq, options_.qp));
-    co_await mine.qps.back()->to_init(core);
+                                                   *mine.receive_cq, qp_options));
+    co_await mine.qps.back()->to_init(core, options_.connection);
   }
   co_await core.meet(created_);
+  const unsigned gid_index = options_.connection.gid_index;
   for (unsigned i = 0; i < options_.qps; ++i) {
-    co_await mine.qps[i]->to_rtr(core, theirs.qps[i]->address(), options_.connection);
+    co_await mine.qps[i]->to_rtr(core, theirs.qps[i]->address(gid_index), options_.connection);
     co_await mine.qps[i]->to_rts(core, options_.connection);
   }
   co_await core.meet(connected_);

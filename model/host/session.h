@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "host/driver.h"
@@ -19,6 +20,9 @@ struct session_options {
   std::uint64_t buffer_bytes = 65536;
   queue_pair_options qp;
   connection_options connection;
+  bool buffer_atomics = false;                ///< peers may do atomics on the buffer
+  std::optional<shared_receive_options> srq;  ///< all QPs of a side receive from one queue
+  std::optional<unsigned> log_eq_size;        ///< both CQs and the QPs report to an EQ
 };
 
 struct session_side {
@@ -29,6 +33,8 @@ struct session_side {
   std::uint32_t pd = 0;
   uar_handle* uar = nullptr;
   memory_region buffer;
+  std::unique_ptr<event_queue> events;
+  std::unique_ptr<shared_receive_queue> srq;
   std::unique_ptr<completion_queue> send_cq;
   std::unique_ptr<completion_queue> receive_cq;
   std::vector<std::unique_ptr<queue_pair>> qps;
