@@ -731,6 +731,38 @@ TEST_F(faulty_wire, frames_never_come_early_nor_overlap_and_none_is_forgotten) {
   }
 }
 
+// At 3 Gb/s no time is a whole number of picoseconds: the far end's wire must not add its own
+// rounding to that of the sender's.
+TEST_F(faulty_wire, frames_without_faults_keep_their_times_at_any_rate) {
+  const wire_speed speed = wire_speed::of_gbps(3);
+  wire_port plain("plain", context, speed, Delay);
+  wire_port plain_end("plain_end", context, speed, Delay);
+  wire_port watched("watched", context, speed, Delay);
+  wire_port watched_end("watched_end", context, speed, Delay);
+  receiver expected;
+  receiver seen;
+  plain.connect(plain_end);
+  plain_end.listen(expected);
+  watched.connect(watched_end);
+  watched_end.listen(seen);
+  fault_rule never = rule(fault_action::drop);
+  never.chance = 0;
+  fault_injector faults(context, {never}, fault_buffers);
+  faults.insert(Forward, watched);
+  elaborate();
+  const std::vector<ps_t> times = busy_sender(1000);
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    for (wire_port* each : {&plain, &watched}) {
+      each->send(frame(1, i % 2 == 0 ? bth_opcode::RcSendOnly : bth_opcode::RcAcknowledge),
+                 100 * times[i]);
+    }
+  }
+  EXPECT_EQ(seen.first_bits(), expected.first_bits());
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    EXPECT_EQ(seen.arrivals[i].last_bit, expected.arrivals[i].last_bit);
+  }
+}
+
 // A sender may announce frames long ahead or when they leave; what the far end sees is the same.
 TEST_F(faulty_wire, it_does_not_matter_how_early_frames_are_announced) {
   cable ahead(context, fault_buffers, "ahead", mixture());
