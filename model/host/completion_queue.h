@@ -55,8 +55,8 @@ class completion_queue final : public polled_memory {
   /// Polls until there is at least one.
   task<unsigned> wait(cpu& core, std::span<completion> out);
 
-  /// Asks for one event at the next completion (that is solicited or failed, if only those count).
-  /// Completions that came before raise none: poll once more after arming, then sleep.
+  /// Asks for one event at the first completion beyond those polled so far (that is solicited or
+  /// failed, if only those count), at once if it is there already.
   task<> arm(cpu& core, bool solicited_only = false);
 
   /// Removes the entries of a QP that will not exist any more; WQEs of its shared receive queue are
