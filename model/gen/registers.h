@@ -456,6 +456,12 @@ inline constexpr std::uint32_t Size = 0x1000;
 
 // DB_REC: a write triggers the WQE fetch
 inline constexpr std::uint32_t DbRec = 0x0;
+// arms a CQ
+inline constexpr std::uint32_t CqDb = 0x20;
+// moves an EQ's consumer index and arms it
+inline constexpr std::uint32_t EqDbArm = 0x40;
+// moves an EQ's consumer index
+inline constexpr std::uint32_t EqDb = 0x48;
 // BF_BUFFER: BlueFlame; an 8-byte store to its start is a doorbell; reads as zero
 inline constexpr std::uint32_t BfBuffer = 0x800;
 inline constexpr std::uint32_t BfBufferBytes = 0x100;
@@ -521,7 +527,7 @@ inline constexpr register_bits_desc Bar4LinkStatusBits[] = {
 };
 }  // namespace detail
 
-inline constexpr std::array<register_desc, 17> RegisterTable = {{
+inline constexpr std::array<register_desc, 20> RegisterTable = {{
     {"bar0", "device_id", 0x0, 4, register_access::Ro,
      register_functions::All, false, 0x102115b3, "", "PCI device and vendor",
      detail::Bar0DeviceIdBits, 2},
@@ -563,6 +569,15 @@ inline constexpr std::array<register_desc, 17> RegisterTable = {{
      nullptr, 0},
     {"uar_page", "db_rec", 0x0, 8, register_access::Rw,
      register_functions::All, false, 0x0, "doorbell_word", "DB_REC: a write triggers the WQE fetch",
+     nullptr, 0},
+    {"uar_page", "cq_db", 0x20, 8, register_access::Wo,
+     register_functions::All, false, 0x0, "cq_doorbell", "arms a CQ",
+     nullptr, 0},
+    {"uar_page", "eq_db_arm", 0x40, 4, register_access::Wo,
+     register_functions::All, false, 0x0, "eq_doorbell", "moves an EQ's consumer index and arms it",
+     nullptr, 0},
+    {"uar_page", "eq_db", 0x48, 4, register_access::Wo,
+     register_functions::All, false, 0x0, "eq_doorbell", "moves an EQ's consumer index",
      nullptr, 0},
     {"uar_page", "bf_buffer", 0x800, 256, register_access::Rw,
      register_functions::All, true, 0x0, "", "BF_BUFFER: BlueFlame; an 8-byte store to its start is a doorbell; reads as zero",

@@ -132,6 +132,9 @@ package registers_pkg;
   // One UAR page of BAR2. Accesses of another size or place are counted and ignored.
   localparam int unsigned UarPageSize = 4096;
   localparam int unsigned UarPageDbRec = 0;
+  localparam int unsigned UarPageCqDb = 32;
+  localparam int unsigned UarPageEqDbArm = 64;
+  localparam int unsigned UarPageEqDb = 72;
   localparam int unsigned UarPageBfBuffer = 2048;
   localparam int unsigned UarPageBfBufferBytes = 256;
 
