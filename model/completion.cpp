@@ -209,6 +209,7 @@ void completion::write_front(cycle_t t) {
   write.address = cqe_address(slot.cq, state.ring.producer);
   write.point = slot.item.point;
   const trace_ref history = write.trace;
+  event_written_last_ = false;
   push_write(t, std::move(write),
              build_cqe(slot.item, slot.cq.log_cq_size, state.ring.producer, t));
   const bool failed = is_error(slot.item);
@@ -274,6 +275,7 @@ void completion::accept(cycle_t t, stream<cqe_item>& in) {
   slot.item = in.take(t);
   slot.history = held_history(slot.item.trace, t, order_);
   io_.context_reads.push(t, 1, {slot.item.trace, context_kind::cqc, slot.item.cqn});
+  event_read_last_ = false;
   slots_.push(std::move(slot));
 }
 

@@ -132,6 +132,8 @@ class completion : public stage {
   event_queues queues_;
   cycle_t event_read_ = NeverCycle;     ///< when the last line of an EQ was asked for
   cycle_t event_written_ = NeverCycle;  ///< when the last EQE was written
+  bool event_read_last_ = false;        ///< ... and no line of a CQ since
+  bool event_written_last_ = false;     ///< ... and no CQE since
   name_id order_;
   name_id record_;
   name_id event_;

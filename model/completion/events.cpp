@@ -85,20 +85,21 @@ void completion::read_event_line(cycle_t t) {
   if (event_lines_ == events_.size()) {
     return;
   }
-  // A request that waits comes next, so that no number of events keeps completions away.
-  if (event_read_ + 1 == t && request_takeable(t)) {
-    events_[event_lines_].history.waits_for(context_, site(), t, arbiter_);
-    wake(t + 1);
-    return;
-  }
   if (!io_.context_reads.has_credit(t)) {
     io_.context_reads.ask_credit(t);
+    return;
+  }
+  // In turns with the requests: no number of events keeps completions away.
+  if (event_read_last_ && request_takeable(t)) {
+    events_[event_lines_].history.waits_for(context_, site(), t, arbiter_);
+    wake(t + 1);
     return;
   }
   event_slot& slot = events_[event_lines_++];
   io_.context_reads.push(
       t, 1, {slot.history.wait_until(context_, site(), t), context_kind::eqc, slot.eqn});
   event_read_ = t;
+  event_read_last_ = true;
   if (event_lines_ < events_.size()) {
     wake(t + 1);
   }
@@ -109,11 +110,6 @@ void completion::write_event(cycle_t t) {
     return;
   }
   event_slot& slot = events_.front();
-  if (event_written_ + 1 == t && !slots_.empty() && slots_.front().has_line) {
-    slot.history.waits_for(context_, site(), t, arbiter_);
-    wake(t + 1);
-    return;
-  }
   if (slot.event.kind == event_type::Completion &&
       slot.generation != cqs_[slot.event.number].generation) {
     end_event(t, false);  // the CQ is gone
@@ -135,12 +131,20 @@ void completion::write_event(cycle_t t) {
     io_.writes.ask_credit(t);
     return;
   }
+  // In turns with the CQEs, if there is one that can be written now.
+  if (event_written_last_ && !slots_.empty() && slots_.front().has_line &&
+      !slots_.front().waits_for_record) {
+    slot.history.waits_for(context_, site(), t, arbiter_);
+    wake(t + 1);
+    return;
+  }
   dma_write write;
   write.trace = slot.history.wait_until(context_, site(), t);
   write.function = slot.eq.function_id;
   write.address = eqe_address(slot.eq, *producer);
   push_write(t, std::move(write), build_eqe(slot.event, slot.eq.log_eq_size, *producer));
   event_written_ = t;
+  event_written_last_ = true;
   queues_.advance(slot.eqn);
   shared_.counters.add(counter::Eqes);
   end_event(t, false);
