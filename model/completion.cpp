@@ -276,7 +276,7 @@ void completion::accept(cycle_t t, stream<cqe_item>& in) {
   slot.history = held_history(slot.item.trace, t, order_);
   io_.context_reads.push(t, 1, {slot.item.trace, context_kind::cqc, slot.item.cqn});
   event_read_last_ = false;
-  slots_.push(std::move(slot));
+  slots_.push(slot);
 }
 
 bool completion::request_takeable(cycle_t t) const {

@@ -102,7 +102,7 @@ void uar::look_up(cycle_t t) {
       wake(t + 1);
       return;
     }
-    lookup next = pending_.front();
+    const lookup next = pending_.front();
     pending_.pop_front();
     const uar_event& event = next.event;
     const ctrl_seg head = ctrl_seg::unpack(event.record.data());
@@ -112,7 +112,7 @@ void uar::look_up(cycle_t t) {
     request.kind = context_kind::qpc_common;
     request.index = head.qpn;
     ports_.context_reads.push(t, ram::Hop, request);
-    in_flight_.push_back(std::move(next));
+    in_flight_.push_back(next);
   }
 }
 

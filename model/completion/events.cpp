@@ -61,7 +61,7 @@ void completion::raise_completion(cycle_t t, trace_ref history, std::uint32_t cq
   slot.event = {.number = cqn, .function = state.function};
   slot.eqn = state.eqn;
   slot.generation = state.generation;
-  queue_event(t, history, std::move(slot));
+  queue_event(t, history, slot);
 }
 
 void completion::raise_async(cycle_t t, trace_ref history, const event_record& event) {
@@ -73,12 +73,12 @@ void completion::raise_async(cycle_t t, trace_ref history, const event_record& e
   event_slot slot;
   slot.event = event;
   slot.eqn = *eqn;
-  queue_event(t, history, std::move(slot));
+  queue_event(t, history, slot);
 }
 
 void completion::queue_event(cycle_t t, trace_ref history, event_slot slot) {
   slot.history = held_history(history, t, order_);
-  events_.push(std::move(slot));
+  events_.push(slot);
 }
 
 void completion::read_event_line(cycle_t t) {
