@@ -1,7 +1,6 @@
 // The part of the stage that tells EQs: arms, asynchronous events, EQEs.
 #include <utility>
 
-#include "common/error.h"
 #include "completion.h"
 
 namespace carillon {
