@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/error.h"
+#include "completion/cqe.h"
 
 namespace carillon {
 namespace {
@@ -12,63 +13,23 @@ constexpr unsigned Lookup = stage_spec::qpc_ram::Latency;
 constexpr unsigned WriteLatency = stage_spec::completion::Latency - Lookup;
 constexpr unsigned CqnMask = 0xffffff;
 
-bool is_error(std::uint8_t opcode) {
-  return opcode == static_cast<std::uint8_t>(cqe_opcode::RequesterError) ||
-         opcode == static_cast<std::uint8_t>(cqe_opcode::ResponderError);
-}
-
 }  // namespace
-
-std::uint64_t cqe_address(const cqc_line& cq, std::uint32_t producer) {
-  const std::uint64_t slot = producer & ((std::uint32_t{1} << cq.log_cq_size) - 1);
-  // A 128-byte entry carries the CQE in its second half.
-  return cq.cqe128 != 0 ? cq.base_addr + slot * (2 * cqe64::Size) + cqe64::Size
-                        : cq.base_addr + slot * cqe64::Size;
-}
-
-std::array<std::uint8_t, cqe64::Size> build_cqe(const cqe_item& item, unsigned log_size,
-                                                std::uint32_t producer, std::uint64_t now) {
-  std::array<std::uint8_t, cqe64::Size> bytes{};
-  const auto owner = static_cast<std::uint8_t>((producer >> log_size) & 1);
-  if (is_error(item.cqe_opcode)) {
-    cqe_error entry;
-    entry.vendor_syndrome = item.vendor_syndrome;
-    entry.syndrome = static_cast<cqe_syndrome>(item.syndrome);
-    entry.send_opcode = static_cast<wqe_opcode>(item.wqe_opcode);
-    entry.qpn = item.qpn;
-    entry.wqe_counter = item.wqe_counter;
-    entry.opcode = static_cast<cqe_opcode>(item.cqe_opcode);
-    entry.format = cqe_format::None;
-    entry.se = item.solicited ? 1 : 0;
-    entry.owner = owner;
-    entry.pack(bytes.data());
-    return bytes;
-  }
-  cqe64 entry;
-  entry.rqpn = item.remote_qpn;
-  entry.imm_inval_pkey = item.imm;
-  entry.byte_cnt = item.byte_count;
-  entry.timestamp = now;
-  entry.send_opcode = static_cast<wqe_opcode>(item.wqe_opcode);
-  entry.qpn = item.qpn;
-  entry.wqe_counter = item.wqe_counter;
-  entry.opcode = static_cast<cqe_opcode>(item.cqe_opcode);
-  entry.format = cqe_format::None;
-  entry.se = item.solicited ? 1 : 0;
-  entry.owner = owner;
-  entry.pack(bytes.data());
-  return bytes;
-}
 
 completion::completion(const sc_core::sc_module_name& name, nic_shared& shared, const ports& io)
     : stage(name, shared.context, "completion"),
       shared_(shared),
       io_(io),
+      queues_(std::size_t{1} << shared.context.params.nic.log_max_eq),
       order_(context_.trace.intern("order")),
       record_(context_.trace.intern("cq_record")),
+      event_(context_.trace.intern("event")),
+      arbiter_(context_.trace.intern("arbiter")),
       write_credit_(context_.trace.intern("credit:" + io.writes.name())) {
   io_.from_responder.to(*this, site());
   io_.from_requester.to(*this, site());
+  io_.responder_events.to(*this, site());
+  io_.requester_events.to(*this, site());
+  io_.doorbells.to(*this, site());
   io_.commands.to(*this, site());
   io_.context_lines.to(*this, site());
   io_.records.to(*this, site());
@@ -82,56 +43,105 @@ completion::completion(const sc_core::sc_module_name& name, nic_shared& shared, 
       blocker::condition("credit:" + io_.writes.name(),
                          [this, full](cycle_t t) { return full(t) && !io_.writes.has_credit(t); });
   const auto lookup = blocker::condition("slots", full);
-  watch(io_.from_responder, {record, write_credit, lookup, blocker::credit(io_.context_reads)});
+  const auto event = blocker::condition("event", [this](cycle_t t) { return event_read_ == t; });
+  const auto events =
+      blocker::condition("events", [this](cycle_t) { return events_.size() >= EventSlots; });
+  watch(io_.from_responder,
+        {record, write_credit, lookup, event, blocker::credit(io_.context_reads)});
   watch(io_.from_requester, {blocker::arbiter(io_.from_responder), record, write_credit, lookup,
-                             blocker::credit(io_.context_reads)});
+                             event, blocker::credit(io_.context_reads)});
+  watch(io_.responder_events, {events});
+  watch(io_.requester_events, {blocker::arbiter(io_.responder_events), events});
+  watch(io_.doorbells, {});
   watch(io_.commands, {});
   watch(io_.context_lines, {});
   watch(io_.records, {});
 }
 
 void completion::evaluate(cycle_t t) {
-  take_answers(t);
+  take_command(t);
+  take_record(t);
+  take_line(t);
+  take_doorbell(t);
+  write_event(t);
   write_front(t);
+  take_event(t);
+  read_event_line(t);
   take_requests(t);
   read_records(t);
 }
 
-void completion::take_answers(cycle_t t) {
-  if (io_.commands.takeable(t)) {
-    cq_state& state = cqs_[io_.commands.take(t).cqn];
-    state.ring = {};
+void completion::take_command(cycle_t t) {
+  if (!io_.commands.takeable(t)) {
+    return;
   }
-  if (io_.records.takeable(t)) {
-    const dma_read_done done = io_.records.take(t);
-    const auto cqn = static_cast<std::uint32_t>(done.cookie & CqnMask);
-    cq_state& state = cqs_[cqn];
-    state.record_pending = false;
-    ++state.answered;
-    if (done.status == dma_status::ok) {
-      state.ring.consumer = cq_doorbell_record::unpack(state.record.data()).consumer_index;
-    }
-    state.record.reset();
-    if (!slots_.empty() && done.trace.message != 0 && slots_.front().item.cqn == cqn &&
-        slots_.front().item.trace.message == done.trace.message) {
-      slots_.front().history = held_history(done.trace, t, order_);
-    }
+  const cq_command command = io_.commands.take(t);
+  if (command.eq) {
+    queues_.set(command.cqn, eqc_line::unpack(command.line.data()));
+    return;
   }
-  if (io_.context_lines.takeable(t)) {
-    const context_line line = io_.context_lines.take(t);
-    for (std::size_t i = 0; i < slots_.size(); ++i) {
-      request_slot& slot = slots_[i];
-      if (slot.has_line) {
-        continue;
-      }
-      CARILLON_CHECK(line.index == slot.item.cqn, "{}: line of CQ {} came for CQ {}", path(),
-                     line.index, slot.item.cqn);
-      slot.has_line = true;
-      slot.line_valid = line.valid;
-      slot.cq = cqc_line::unpack(line.data.data());
-      slot.history = held_history(line.trace, t, order_);
-      break;
+  const cqc_line line = cqc_line::unpack(command.line.data());
+  cq_state& state = cqs_[command.cqn];
+  state.ring = {};
+  state.notification.reset(line);
+  state.valid = line.valid != 0;
+  state.function = line.function_id;
+  state.uar_page = line.uar_page;
+  state.eqn = line.eqn;
+  ++state.generation;
+}
+
+void completion::take_record(cycle_t t) {
+  if (!io_.records.takeable(t)) {
+    return;
+  }
+  const dma_read_done done = io_.records.take(t);
+  const auto cqn = static_cast<std::uint32_t>(done.cookie & CqnMask);
+  cq_state& state = cqs_[cqn];
+  state.record_pending = false;
+  ++state.answered;
+  if (done.status == dma_status::ok) {
+    state.ring.consumer = cq_doorbell_record::unpack(state.record.data()).consumer_index;
+  }
+  state.record.reset();
+  if (!slots_.empty() && done.trace.message != 0 && slots_.front().item.cqn == cqn &&
+      slots_.front().item.trace.message == done.trace.message) {
+    slots_.front().history = held_history(done.trace, t, order_);
+  }
+}
+
+void completion::take_line(cycle_t t) {
+  if (!io_.context_lines.takeable(t)) {
+    return;
+  }
+  const context_line line = io_.context_lines.take(t);
+  // The answers of one kind come in the order of the questions.
+  if (line.kind == context_kind::eqc) {
+    std::size_t i = 0;
+    while (events_[i].has_line) {
+      ++i;
     }
+    event_slot& slot = events_[i];
+    CARILLON_CHECK(i < event_lines_ && line.index == slot.eqn, "{}: line of EQ {} came for EQ {}",
+                   path(), line.index, slot.eqn);
+    slot.has_line = true;
+    slot.line_valid = line.valid;
+    slot.eq = eqc_line::unpack(line.data.data());
+    slot.history = held_history(line.trace, t, order_);
+    return;
+  }
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    request_slot& slot = slots_[i];
+    if (slot.has_line) {
+      continue;
+    }
+    CARILLON_CHECK(line.index == slot.item.cqn, "{}: line of CQ {} came for CQ {}", path(),
+                   line.index, slot.item.cqn);
+    slot.has_line = true;
+    slot.line_valid = line.valid;
+    slot.cq = cqc_line::unpack(line.data.data());
+    slot.history = held_history(line.trace, t, order_);
+    break;
   }
 }
 
@@ -158,9 +168,6 @@ void completion::write_front(cycle_t t) {
     return;
   }
   request_slot& slot = slots_.front();
-  if (written_any_ && last_written_ == t) {
-    return;
-  }
   cq_state& state = cqs_[slot.item.cqn];
   if (!slot.line_valid || slot.cq.valid == 0 || slot.cq.error != 0 || state.ring.overrun) {
     lose_front(t);
@@ -176,6 +183,9 @@ void completion::write_front(cycle_t t) {
     if (state.answered > slot.asked_before) {
       state.ring.overrun = true;
       shared_.counters.add(counter::CqOverruns);
+      raise_async(
+          t, slot.history.wait_until(context_, site(), t),
+          {.kind = event_type::CqError, .number = slot.item.cqn, .function = slot.cq.function_id});
       lose_front(t);
       return;
     }
@@ -183,22 +193,28 @@ void completion::write_front(cycle_t t) {
     want_record(t, slot, state, true);
     return;
   }
+  if (event_written_ == t) {
+    slot.history.waits_for(context_, site(), t, event_);
+    wake(t + 1);
+    return;
+  }
   if (!io_.writes.has_credit(t)) {
     slot.history.waits_for(context_, site(), t, write_credit_);
     io_.writes.ask_credit(t);
     return;
   }
-  const auto entry = build_cqe(slot.item, slot.cq.log_cq_size, state.ring.producer, t);
   dma_write write;
   write.trace = slot.history.wait_until(context_, site(), t);
   write.function = slot.cq.function_id;
   write.address = cqe_address(slot.cq, state.ring.producer);
-  write.length = cqe64::Size;
-  write.from = shared_.buffers.take();
-  std::copy(entry.begin(), entry.end(), write.from.data());
   write.point = slot.item.point;
+  const trace_ref history = write.trace;
+  event_written_last_ = false;
+  push_write(t, std::move(write),
+             build_cqe(slot.item, slot.cq.log_cq_size, state.ring.producer, t));
+  const bool failed = is_error(slot.item);
   shared_.counters.add(counter::Cqes);
-  if (is_error(slot.item.cqe_opcode)) {
+  if (failed) {
     shared_.counters.add(counter::CqeErrors);
     if (slot.item.syndrome == static_cast<std::uint8_t>(cqe_syndrome::WrFlushed)) {
       shared_.counters.add(counter::CqeFlushed);
@@ -209,13 +225,21 @@ void completion::write_front(cycle_t t) {
     // Read ahead, so that the next completion need not wait.
     want_record(t, slot, state, false);
   }
-  io_.writes.push(t, WriteLatency, std::move(write));
+  if (state.notification.written(state.ring.producer, slot.item.solicited || failed,
+                                 slot.item.event)) {
+    raise_completion(t, history, slot.item.cqn, state);
+  }
   slots_.pop();
-  last_written_ = t;
-  written_any_ = true;
   if (!slots_.empty()) {
     wake(t + 1);
   }
+}
+
+void completion::push_write(cycle_t t, dma_write write, std::span<const std::uint8_t> bytes) {
+  write.length = static_cast<std::uint32_t>(bytes.size());
+  write.from = shared_.buffers.take();
+  std::copy(bytes.begin(), bytes.end(), write.from.data());
+  io_.writes.push(t, WriteLatency, std::move(write));
 }
 
 void completion::read_records(cycle_t t) {
@@ -251,7 +275,13 @@ void completion::accept(cycle_t t, stream<cqe_item>& in) {
   slot.item = in.take(t);
   slot.history = held_history(slot.item.trace, t, order_);
   io_.context_reads.push(t, 1, {slot.item.trace, context_kind::cqc, slot.item.cqn});
-  slots_.push(std::move(slot));
+  event_read_last_ = false;
+  slots_.push(slot);
+}
+
+bool completion::request_takeable(cycle_t t) const {
+  return slots_.size() < Slots &&
+         (io_.from_responder.takeable(t) || io_.from_requester.takeable(t));
 }
 
 void completion::take_requests(cycle_t t) {
@@ -261,6 +291,10 @@ void completion::take_requests(cycle_t t) {
   }
   if (slots_.size() == Slots) {
     return;  // the write of the front one wakes us
+  }
+  if (event_read_ == t) {
+    wake(t + 1);
+    return;
   }
   if (!io_.context_reads.has_credit(t)) {
     io_.context_reads.ask_credit(t);

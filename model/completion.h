@@ -1,11 +1,12 @@
-// completion: turns completion requests into CQEs in host memory.
+// completion: turns completion requests into CQEs in host memory, and tells the EQs.
 //
 // Completions are served in the order in which they are taken; of two that come in the same cycle
 // the responder's goes first. Ten cycles from the request to the write, the read of the CQ's line
-// included.
+// included. An event takes ten cycles likewise, from the cycle in which it is raised; the EQE goes
+// to memory behind all CQEs written before, by the same stream.
 #pragma once
 
-#include <array>
+#include <span>
 #include <unordered_map>
 
 #include "common/held_history.h"
@@ -14,6 +15,8 @@
 #include "common/ring.h"
 #include "common/stage.h"
 #include "common/stream.h"
+#include "completion/cq_notification.h"
+#include "completion/event_queues.h"
 #include "gen/contexts.h"
 #include "gen/wqe.h"
 
@@ -30,27 +33,26 @@ struct cq_ring {
   }
 };
 
-/// Where entry `producer` of the ring stands in host memory: its last 64 bytes.
-std::uint64_t cqe_address(const cqc_line& cq, std::uint32_t producer);
-
-/// The 64 bytes of a CQE, an error CQE included. `now` is the time stamp in core cycles.
-std::array<std::uint8_t, cqe64::Size> build_cqe(const cqe_item& item, unsigned log_size,
-                                                std::uint32_t producer, std::uint64_t now);
-
 class completion : public stage {
  public:
   struct ports {
-    stream<cqe_item>& from_responder;     ///< completions of receive WQEs - responder
-    stream<cqe_item>& from_requester;     ///< completions of send WQEs - requester
-    stream<cq_command>& commands;         ///< CQs created or destroyed - pcie_endpoint
-    stream<context_read>& context_reads;  ///< cqc - qpc_ram
-    stream<context_line>& context_lines;  ///< its answers - qpc_ram
-    stream<dma_read>& record_reads;       ///< CQ doorbell records - dma_engine
-    stream<dma_read_done>& records;       ///< their answers - dma_engine
-    stream<dma_write>& writes;            ///< CQEs - dma_engine
+    stream<cqe_item>& from_responder;       ///< completions of receive WQEs - responder
+    stream<cqe_item>& from_requester;       ///< completions of send WQEs - requester
+    stream<async_event>& responder_events;  ///< of QPs and SRQs - responder
+    stream<async_event>& requester_events;  ///< of QPs - requester
+    stream<queue_doorbell>& doorbells;      ///< CQ arms and EQ consumer indices - uar
+    stream<cq_command>& commands;           ///< CQs and EQs created or destroyed - pcie_endpoint
+    stream<context_read>& context_reads;    ///< cqc, eqc - qpc_ram
+    stream<context_line>& context_lines;    ///< its answers - qpc_ram
+    stream<dma_read>& record_reads;         ///< CQ doorbell records - dma_engine
+    stream<dma_read_done>& records;         ///< their answers - dma_engine
+    stream<dma_write>& writes;              ///< CQEs, EQEs - dma_engine
   };
 
   static constexpr unsigned Slots = stage_spec::completion::Outstanding;
+  /// Asynchronous events are taken up to this many events in hand. Those of CQs are at most one a
+  /// CQ (and its error), and wait for nothing.
+  static constexpr unsigned EventSlots = stage_spec::completion::Outstanding;
 
   completion(const sc_core::sc_module_name& name, nic_shared& shared, const ports& io);
 
@@ -65,11 +67,27 @@ class completion : public stage {
     std::uint64_t asked_before = 0;  ///< record reads of the CQ queued before
   };
 
+  struct event_slot {
+    event_record event;
+    std::uint8_t eqn = 0;
+    std::uint32_t generation = 0;  ///< of the CQ that completed
+    held_history history;
+    bool has_line = false;
+    bool line_valid = false;
+    eqc_line eq;
+  };
+
   struct cq_state {
     cq_ring ring;
-    bool record_wanted = false;   ///< its read is queued
-    bool record_pending = false;  ///< its read is on the way
-    std::uint64_t asked = 0;      ///< reads queued so far
+    cq_notification notification;
+    bool valid = false;  ///< exists, with this owner and EQ
+    std::uint16_t function = 0;
+    std::uint32_t uar_page = 0;
+    std::uint8_t eqn = 0;
+    std::uint32_t generation = 0;  ///< which of the CQs that had this number
+    bool record_wanted = false;    ///< its read is queued
+    bool record_pending = false;   ///< its read is on the way
+    std::uint64_t asked = 0;       ///< reads queued so far
     std::uint64_t answered = 0;
     buffer_ref record;
   };
@@ -82,23 +100,44 @@ class completion : public stage {
   };
 
   void evaluate(cycle_t t) override;
-  void take_answers(cycle_t t);
+  void take_command(cycle_t t);
+  void take_record(cycle_t t);
+  void take_line(cycle_t t);
   void write_front(cycle_t t);
   void take_requests(cycle_t t);
+  [[nodiscard]] bool request_takeable(cycle_t t) const;
   void read_records(cycle_t t);
   void want_record(cycle_t t, request_slot& slot, cq_state& state, bool for_front);
   void lose_front(cycle_t t);
   void accept(cycle_t t, stream<cqe_item>& in);
+  void push_write(cycle_t t, dma_write write, std::span<const std::uint8_t> bytes);
+
+  // Events (completion/events.cpp)
+  void take_doorbell(cycle_t t);
+  void take_event(cycle_t t);
+  void raise_completion(cycle_t t, trace_ref history, std::uint32_t cqn, const cq_state& state);
+  void raise_async(cycle_t t, trace_ref history, const event_record& event);
+  void queue_event(cycle_t t, trace_ref history, event_slot slot);
+  void read_event_line(cycle_t t);
+  void write_event(cycle_t t);
+  void end_event(cycle_t t, bool lost);
 
   nic_shared& shared_;
   ports io_;
   ring<request_slot> slots_;
   ring<record_request> record_queue_;
+  ring<event_slot> events_;
+  std::size_t event_lines_ = 0;                      ///< how many of them have asked for their line
   std::unordered_map<std::uint32_t, cq_state> cqs_;  // never iterated
-  cycle_t last_written_ = 0;
-  bool written_any_ = false;
+  event_queues queues_;
+  cycle_t event_read_ = NeverCycle;     ///< when the last line of an EQ was asked for
+  cycle_t event_written_ = NeverCycle;  ///< when the last EQE was written
+  bool event_read_last_ = false;        ///< ... and no line of a CQ since
+  bool event_written_last_ = false;     ///< ... and no CQE since
   name_id order_;
   name_id record_;
+  name_id event_;
+  name_id arbiter_;
   name_id write_credit_;
 };
 

@@ -259,7 +259,7 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                                               *register_reads, *completion_tlps, *refusals,
                                               [this] { dma->on_credits(); }});
   add<uar>("uar", uar::ports{*uar_writes, *uar_reads, *uar_answers, *uar_context.reads,
-                             *uar_context.lines, *doorbells});
+                             *uar_context.lines, *doorbells, *queue_doorbells});
   add<wqe_fetch>("wqe_fetch",
                  wqe_fetch::ports{*doorbells, *fetch_context.reads, *fetch_context.lines,
                                   *fetch_dma.reads, *fetch_dma.done, *fetch_commands, *wqes});
@@ -287,9 +287,10 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                        *commits, *acknowledges, *receive_cqes});
   add<requester>("requester", requester::ports{*sent, *responses, *requester_commands, *send_cqes});
   add<completion>("completion",
-                  completion::ports{*receive_cqes, *send_cqes, *cq_commands,
-                                    *completion_context.reads, *completion_context.lines,
-                                    *record_dma.reads, *record_dma.done, *cqe_writes});
+                  completion::ports{*receive_cqes, *send_cqes, *responder_events, *requester_events,
+                                    *queue_doorbells, *cq_commands, *completion_context.reads,
+                                    *completion_context.lines, *record_dma.reads, *record_dma.done,
+                                    *cqe_writes});
 
   // Priority: receive lookup, stage 4, fetch, doorbells, what is left.
   add<qpc_ram>("qpc_ram",

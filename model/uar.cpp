@@ -7,6 +7,7 @@
 #include "gen/contexts.h"
 #include "gen/stages.h"
 #include "gen/wqe.h"
+#include "uar/queue_doorbells.h"
 
 namespace carillon {
 
@@ -35,7 +36,9 @@ uar::uar(const sc_core::sc_module_name& name, nic_shared& nic, const ports& conn
   ports_.context_reads.from(*this, site());
   ports_.context_lines.to(*this, site());
   ports_.doorbells.from(*this, site());
-  watch(ports_.writes, {blocker::condition("lookups", [this](cycle_t) { return lookups_full(); })});
+  ports_.queue_doorbells.from(*this, site());
+  watch(ports_.writes, {blocker::condition("lookups", [this](cycle_t) { return lookups_full(); }),
+                        blocker::credit(ports_.queue_doorbells)});
   watch(ports_.reads,
         {blocker::condition("posted_writes", [this](cycle_t t) { return earlier_writes_open(t); }),
          blocker::credit(ports_.answers)});
@@ -69,11 +72,24 @@ void uar::take_write(cycle_t t) {
   if (!ports_.writes.takeable(t) || lookups_full()) {
     return;
   }
+  const mmio_write& front = ports_.writes.front();
+  const uar_page_id page{front.function, static_cast<std::uint32_t>(front.offset / UarPageBytes)};
+  const auto offset = static_cast<std::uint32_t>(front.offset % UarPageBytes);
+  if (auto bell = decode_queue_doorbell(offset, front.data.data(), front.length)) {
+    if (!ports_.queue_doorbells.has_credit(t)) {
+      ports_.queue_doorbells.ask_credit(t);
+      return;
+    }
+    ++taken_;
+    bell->trace = ports_.writes.take(t).trace;
+    bell->function = page.function;
+    bell->uar_page = page.page;
+    ports_.queue_doorbells.push(t, CheckCycles, *bell);
+    return;
+  }
   const mmio_write item = ports_.writes.take(t);
   ++taken_;
-  const uar_page_id page{item.function, static_cast<std::uint32_t>(item.offset / UarPageBytes)};
-  core_.write(t, page, static_cast<std::uint32_t>(item.offset % UarPageBytes), item.data.data(),
-              item.length, item.trace, events_);
+  core_.write(t, page, offset, item.data.data(), item.length, item.trace, events_);
 }
 
 void uar::look_up(cycle_t t) {
@@ -86,7 +102,7 @@ void uar::look_up(cycle_t t) {
       wake(t + 1);
       return;
     }
-    lookup next = pending_.front();
+    const lookup next = pending_.front();
     pending_.pop_front();
     const uar_event& event = next.event;
     const ctrl_seg head = ctrl_seg::unpack(event.record.data());
@@ -96,7 +112,7 @@ void uar::look_up(cycle_t t) {
     request.kind = context_kind::qpc_common;
     request.index = head.qpn;
     ports_.context_reads.push(t, ram::Hop, request);
-    in_flight_.push_back(std::move(next));
+    in_flight_.push_back(next);
   }
 }
 

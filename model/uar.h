@@ -1,8 +1,9 @@
 // uar: the user access region. Doorbells and BlueFlame bursts of each page, checked for ownership.
 //
 // 10 cycles from a write to the doorbell at wqe_fetch: decode, a look at the QP's context (5) and
-// the check. Function and UAR page of the write must own the QP; else it is dropped and counted. A
-// read is answered 10 cycles after everything that was written before it has taken effect.
+// the check. Function and UAR page of the write must own the QP; else it is dropped and counted.
+// CQ and EQ doorbells reach completion, which knows their owners, after 5. A read is answered 10
+// cycles after everything that was written before it has taken effect.
 #pragma once
 
 #include <deque>
@@ -24,6 +25,7 @@ class uar final : public stage {
     stream<context_read>& context_reads;
     stream<context_line>& context_lines;
     stream<doorbell>& doorbells;
+    stream<queue_doorbell>& queue_doorbells;
   };
 
   uar(const sc_core::sc_module_name& name, nic_shared& nic, const ports& connected);

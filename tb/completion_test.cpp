@@ -3,78 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include "common/stage_bench.h"
+#include "common/completion_bench.h"
 
 namespace carillon {
 namespace {
 
-using bench::context_lines;
-using bench::dma_memory;
-using bench::source;
-using bench::stage_bench;
-
-constexpr std::uint32_t Cqn = 9;
-constexpr std::uint64_t Base = 0x100000;
-constexpr std::uint64_t Record = 0x200000;
-constexpr cycle_t DmaDelay = 100;
-
-cqc_line cq_line(unsigned log_size) {
-  cqc_line line;
-  line.valid = 1;
-  line.log_cq_size = static_cast<std::uint8_t>(log_size);
-  line.function_id = 4;
-  line.base_addr = Base;
-  line.dbr_addr = Record;
-  return line;
-}
-
-class completion_bench : public testing::TestWithParam<int> {
- protected:
-  completion_bench()
-      : bench(static_cast<std::uint64_t>(GetParam())),
-        ports{bench.port<cqe_item>("from_responder"),    bench.port<cqe_item>("from_requester"),
-              bench.port<cq_command>("commands"),        bench.port<context_read>("context_reads"),
-              bench.port<context_line>("context_lines"), bench.port<dma_read>("record_reads"),
-              bench.port<dma_read_done>("records"),      bench.port<dma_write>("writes", 4)},
-        dut("completion", bench.nic, ports),
-        responder("responder", bench, ports.from_responder),
-        requester("requester", bench, ports.from_requester),
-        commands("pcie_endpoint", bench, ports.commands),
-        ram("qpc_ram", bench),
-        dma("dma_engine", bench, DmaDelay, GetParam() == 0 ? 1 : 7) {
-    ram.serve(ports.context_reads, ports.context_lines);
-    dma.serve(ports.record_reads, ports.records);
-    dma.accept(ports.writes);
-    ram.set(context_kind::cqc, Cqn, cq_line(4));
-  }
-
-  cqe_item item(std::uint16_t index, std::uint32_t cqn = Cqn) {
-    cqe_item cqe;
-    cqe.cqn = cqn;
-    cqe.qpn = 0x31;
-    cqe.cqe_opcode = static_cast<std::uint8_t>(cqe_opcode::Requester);
-    cqe.wqe_opcode = static_cast<std::uint8_t>(wqe_opcode::RdmaWrite);
-    cqe.wqe_counter = index;
-    cqe.byte_count = 64;
-    cqe.point = milestone::cqe_written;
-    return cqe;
-  }
-
-  void consumed(std::uint32_t index) {
-    for (unsigned i = 0; i < 4; ++i) {
-      dma.at(Record + i) = static_cast<std::uint8_t>(index >> (24 - 8 * i));
-    }
-  }
-
-  stage_bench bench;
-  completion::ports ports;
-  completion dut;
-  source<cqe_item> responder;
-  source<cqe_item> requester;
-  source<cq_command> commands;
-  context_lines ram;
-  dma_memory dma;
-};
+using bench::completion_bench;
 
 TEST_P(completion_bench, a_cqe_is_written_ten_cycles_after_the_request) {
   requester.at(10, item(7));  // taken in 11
@@ -213,13 +147,6 @@ TEST_P(completion_bench, a_cq_that_does_not_exist_loses_its_cqe_and_a_new_one_st
   ASSERT_EQ(dma.written.size(), 2U);
   EXPECT_EQ(dma.written[1].write.address, Base);
   bench.context.check_drained();
-}
-
-TEST(completion_core, entries_of_128_bytes_hold_the_cqe_in_their_second_half) {
-  cqc_line line = cq_line(3);
-  EXPECT_EQ(cqe_address(line, 9), Base + 64);
-  line.cqe128 = 1;
-  EXPECT_EQ(cqe_address(line, 9), Base + 128 + 64);
 }
 
 INSTANTIATE_TEST_SUITE_P(shuffle, completion_bench, testing::Values(0, 77));

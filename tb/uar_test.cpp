@@ -69,6 +69,18 @@ class uar_bench : public testing::TestWithParam<int> {
     return item;
   }
 
+  /// A store of these bytes, as they are on the bus.
+  static mmio_write store(std::uint16_t function, std::uint32_t page, std::uint32_t offset,
+                          std::initializer_list<std::uint8_t> bytes) {
+    mmio_write item;
+    item.function = function;
+    item.bar = 2;
+    item.offset = page * PageSize + offset;
+    item.length = static_cast<std::uint16_t>(bytes.size());
+    std::copy(bytes.begin(), bytes.end(), item.data.begin());
+    return item;
+  }
+
   static mmio_read load(std::uint16_t function, std::uint32_t page, std::uint32_t offset,
                         std::uint16_t length, std::uint16_t tag = 9) {
     mmio_read item;
@@ -101,11 +113,12 @@ class uar_bench : public testing::TestWithParam<int> {
   stream<context_read>& requests = bench.port<context_read>("uar.context_read", 8);
   stream<context_line>& lines = bench.port<context_line>("qpc_ram.uar_line");
   stream<doorbell>& doorbells = bench.port<doorbell>("uar.doorbell");
+  stream<queue_doorbell>& queue_doorbells = bench.port<queue_doorbell>("uar.queue_doorbell");
   source<mmio_write> host{"host", bench, writes};
   source<mmio_read> reader{"reader", bench, reads};
   sink<mmio_answer> answered{"answered", bench, answers};
   context_lines ram{"ram", bench};
-  uar dut{"uar", bench.nic, {writes, reads, answers, requests, lines, doorbells}};
+  uar dut{"uar", bench.nic, {writes, reads, answers, requests, lines, doorbells, queue_doorbells}};
 };
 
 TEST_P(uar_bench, a_doorbell_takes_ten_cycles) {
@@ -284,6 +297,123 @@ TEST_P(uar_bench, reads_behind_writes_that_wait_at_the_port_see_them) {
   finish(4000);
   ASSERT_EQ(answered.items.size(), 1U);
   EXPECT_EQ(value(answered.items[0].item) >> 40, 59U);
+}
+
+// mlx5: the CQ doorbell is 8 bytes at 0x20: sequence number in bits 29:28, bit 24 for solicited
+// completions only, the consumer index; then the CQ's number.
+TEST_P(uar_bench, a_CQ_doorbell_reaches_completion_after_five_cycles) {
+  sink<queue_doorbell> completion("completion", bench, queue_doorbells);
+  host.at(10, store(1, 2, 0x20, {0x21, 0x12, 0x34, 0x56, 0, 0xab, 0xcd, 0xef}));  // visible in 11
+  host.at(20, store(3, 4, 0x20, {0x10, 0, 0, 7, 0, 0, 0, 9}));
+  finish(100);
+  ASSERT_EQ(completion.items.size(), 2U);
+  EXPECT_EQ(completion.items[0].visible, 16U);
+  const queue_doorbell& first = completion.items[0].item;
+  EXPECT_FALSE(first.eq);
+  EXPECT_EQ(first.function, 1U);
+  EXPECT_EQ(first.uar_page, 2U);
+  EXPECT_EQ(first.arm_sn, 2U);
+  EXPECT_TRUE(first.solicited_only);
+  EXPECT_EQ(first.consumer_index, 0x123456U);
+  EXPECT_EQ(first.number, 0xabcdefU);
+  const queue_doorbell& second = completion.items[1].item;
+  EXPECT_EQ(second.function, 3U);
+  EXPECT_EQ(second.uar_page, 4U);
+  EXPECT_EQ(second.arm_sn, 1U);
+  EXPECT_FALSE(second.solicited_only);
+  EXPECT_EQ(second.consumer_index, 7U);
+  EXPECT_EQ(second.number, 9U);
+  EXPECT_EQ(bench.count(counter::DbIgnoredSize), 0U);
+  for (const span& each : chain_of(bench.context.trace, first.trace)) {
+    EXPECT_EQ(each.kind, span_kind::service);
+  }
+}
+
+// mlx5: the EQ doorbells are 4 bytes, EQ number and consumer index; 0x40 arms, 0x48 does not.
+TEST_P(uar_bench, an_EQ_doorbell_arms_or_not_by_its_place) {
+  sink<queue_doorbell> completion("completion", bench, queue_doorbells);
+  host.at(10, store(1, 2, 0x40, {0x05, 0x12, 0x34, 0x56}));
+  host.at(11, store(1, 2, 0x48, {0xff, 0x00, 0x00, 0x01}));
+  finish(100);
+  ASSERT_EQ(completion.items.size(), 2U);
+  const queue_doorbell& arming = completion.items[0].item;
+  EXPECT_TRUE(arming.eq);
+  EXPECT_TRUE(arming.arm);
+  EXPECT_EQ(arming.number, 5U);
+  EXPECT_EQ(arming.consumer_index, 0x123456U);
+  const queue_doorbell& moving = completion.items[1].item;
+  EXPECT_TRUE(moving.eq);
+  EXPECT_FALSE(moving.arm);
+  EXPECT_EQ(moving.number, 0xffU);
+  EXPECT_EQ(moving.consumer_index, 1U);
+  EXPECT_EQ(bench.count(counter::DbIgnoredSize), 0U);
+}
+
+TEST_P(uar_bench, CQ_and_EQ_doorbells_of_another_size_or_place_are_counted_and_ignored) {
+  sink<queue_doorbell> completion("completion", bench, queue_doorbells);
+  sink<doorbell> fetch("fetch", bench, doorbells);
+  const std::array<std::pair<std::uint32_t, std::uint16_t>, 10> wrong = {{
+      {0x20, 4},
+      {0x24, 4},
+      {0x20, 16},
+      {0x24, 8},
+      {0x28, 8},
+      {0x40, 8},
+      {0x40, 2},
+      {0x44, 4},
+      {0x48, 8},
+      {0x4c, 4},
+  }};
+  for (const auto& [offset, length] : wrong) {
+    host.at(10, store(1, 2, offset, length, control(0x123, 1, 4)));
+  }
+  finish(100);
+  EXPECT_TRUE(completion.items.empty());
+  EXPECT_TRUE(fetch.items.empty());
+  EXPECT_EQ(bench.count(counter::DbIgnoredSize), wrong.size());
+}
+
+TEST_P(uar_bench, doorbells_of_all_kinds_pass_one_a_cycle) {
+  sink<queue_doorbell> completion("completion", bench, queue_doorbells);
+  sink<doorbell> fetch("fetch", bench, doorbells);
+  const std::array<mmio_write, 3> kinds = {store(1, 2, 0, 8, control(0x123, 1, 4)),
+                                           store(1, 2, 0x20, {0, 0, 0, 0, 0, 0, 0, 1}),
+                                           store(2, 2, 0x48, {1, 0, 0, 0})};
+  for (cycle_t t = 0; t < 90; ++t) {
+    host.at(10 + t, kinds[t % 3]);
+  }
+  finish(300);
+  ASSERT_EQ(fetch.items.size(), 30U);
+  ASSERT_EQ(completion.items.size(), 60U);
+  for (cycle_t i = 0; i < 30; ++i) {
+    EXPECT_EQ(fetch.items[i].visible, 21 + 3 * i);
+    EXPECT_EQ(completion.items[2 * i].visible, 17 + 3 * i);
+    EXPECT_EQ(completion.items[2 * i + 1].visible, 18 + 3 * i);
+  }
+}
+
+TEST_P(uar_bench, a_slow_completion_delays_but_loses_nothing) {
+  sink<queue_doorbell> completion("completion", bench, queue_doorbells, 7);
+  for (std::uint8_t n = 0; n < 100; ++n) {
+    host.at(10, store(1, 2, 0x20, {0, 0, 0, n, 0, 0, 0, 1}));
+  }
+  finish(3000);
+  ASSERT_EQ(completion.items.size(), 100U);
+  for (std::uint32_t n = 0; n < 100; ++n) {
+    EXPECT_EQ(completion.items[n].item.consumer_index, n);
+  }
+  EXPECT_GT(
+      waited_for(bench.context.trace, completion.items[99].item.trace, "credit:uar.queue_doorbell"),
+      0U);
+}
+
+TEST_P(uar_bench, CQ_and_EQ_doorbells_read_as_zero) {
+  host.at(10, store(1, 2, 0x20, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}));
+  sink<queue_doorbell> completion("completion", bench, queue_doorbells);
+  reader.at(50, load(1, 2, 0x20, 8));
+  finish(100);
+  ASSERT_EQ(answered.items.size(), 1U);
+  EXPECT_EQ(value(answered.items[0].item), 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(shuffle, uar_bench, testing::Values(0, 77, 4242));

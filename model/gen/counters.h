@@ -98,6 +98,12 @@ enum class counter : std::uint16_t {
   CqeErrors,  // CQEs with an error
   CqeFlushed,  // CQEs with the flush error
   CqOverruns,  // CQs that ran full
+  CqArms,  // CQ arms taken
+  CqArmsStale,  // CQ arms sent before the last event was consumed, ignored
+  QueueDbIgnoredOwner,  // CQ and EQ doorbells for a queue of another function or UAR page
+  Eqes,  // EQEs written
+  EventsUnclaimed,  // events without an EQ of the function that takes them
+  EqOverruns,  // events lost because their EQ was full
   DmaReads,  // read requests sent
   DmaReadBytes,  // bytes read
   DmaWrites,  // write requests sent
@@ -117,7 +123,7 @@ struct counter_desc {
   const char* doc;
 };
 
-inline constexpr std::size_t CounterCount = 98;
+inline constexpr std::size_t CounterCount = 104;
 
 inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"pcie_rx_tlps", "pcie_rx", "TLPs received"},
@@ -207,6 +213,12 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"cqe_errors", "completion", "CQEs with an error"},
     {"cqe_flushed", "completion", "CQEs with the flush error"},
     {"cq_overruns", "completion", "CQs that ran full"},
+    {"cq_arms", "completion", "CQ arms taken"},
+    {"cq_arms_stale", "completion", "CQ arms sent before the last event was consumed, ignored"},
+    {"queue_db_ignored_owner", "completion", "CQ and EQ doorbells for a queue of another function or UAR page"},
+    {"eqes", "completion", "EQEs written"},
+    {"events_unclaimed", "completion", "events without an EQ of the function that takes them"},
+    {"eq_overruns", "completion", "events lost because their EQ was full"},
     {"dma_reads", "dma_engine", "read requests sent"},
     {"dma_read_bytes", "dma_engine", "bytes read"},
     {"dma_writes", "dma_engine", "write requests sent"},

@@ -255,7 +255,7 @@ inline constexpr stage_timing_desc TimingTable[] = {
 };
 }  // namespace requester
 
-// CQE writes, CQ overrun
+// CQE writes, CQ overrun, arms, EQE writes
 namespace completion {
 inline constexpr unsigned Latency = 10;
 inline constexpr unsigned InitiationInterval = 1;
@@ -337,7 +337,7 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
     {"requester", "ACK handling, completion of WQEs",
      "", "", 0, 1, 16, 16, 1, false, false,
      stage_spec::requester::TimingTable, 1},
-    {"completion", "CQE writes, CQ overrun",
+    {"completion", "CQE writes, CQ overrun, arms, EQE writes",
      "", "", 10, 1, 16, 16, 1, false, false,
      nullptr, 0},
     {"dma_engine", "DMA master: tags, MPS/MRRS/RCB/4 KiB rules, credits, ordering, reassembly",
@@ -348,7 +348,7 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      stage_spec::pcie_endpoint::TimingTable, 1},
 }};
 
-inline constexpr std::array<stage_edge, 66> StageEdges = {{
+inline constexpr std::array<stage_edge, 69> StageEdges = {{
     {"pcie", "pcie_rx", "tlp", false},
     {"pcie_rx", "uar", "uar_write", false},
     {"pcie_rx", "uar", "uar_read", false},
@@ -360,6 +360,7 @@ inline constexpr std::array<stage_edge, 66> StageEdges = {{
     {"qpc_ram", "uar", "uar_ctx_rsp", true},
     {"uar", "wqe_fetch", "doorbell", false},
     {"uar", "dma_engine", "uar_answer", false},
+    {"uar", "completion", "queue_doorbell", false},
     {"wqe_fetch", "qpc_ram", "fetch_ctx_req", false},
     {"qpc_ram", "wqe_fetch", "fetch_ctx_rsp", true},
     {"wqe_fetch", "dma_engine", "wqe_read", false},
@@ -400,6 +401,8 @@ inline constexpr std::array<stage_edge, 66> StageEdges = {{
     {"responder", "tx_sched", "acknowledge", false},
     {"responder", "completion", "receive_cqe", false},
     {"requester", "completion", "send_cqe", false},
+    {"responder", "completion", "responder_event", false},
+    {"requester", "completion", "requester_event", false},
     {"completion", "qpc_ram", "completion_ctx_req", false},
     {"qpc_ram", "completion", "completion_ctx_rsp", true},
     {"completion", "dma_engine", "cq_record_read", false},

@@ -1271,7 +1271,7 @@ struct cqe_error {
   std::uint8_t vendor_syndrome{};
   // reason
   cqe_syndrome syndrome{};
-  // opcode of the WQE
+  // requester: opcode of the WQE
   wqe_opcode send_opcode{};
   // local QP
   std::uint32_t qpn{};

@@ -129,7 +129,7 @@ package stages_pkg;
   localparam int unsigned RequesterMaxBeats = 1;
   localparam int unsigned RequesterAck = 10;
 
-  // CQE writes, CQ overrun
+  // CQE writes, CQ overrun, arms, EQE writes
   localparam int unsigned CompletionLatency = 10;
   localparam int unsigned CompletionInitiationInterval = 1;
   localparam int unsigned CompletionDepth = 16;

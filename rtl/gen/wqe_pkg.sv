@@ -360,7 +360,7 @@ package wqe_pkg;
     logic [15:0] reserved_2;
     logic [7:0] vendor_syndrome;  // undocumented detail
     logic [7:0] syndrome;  // reason; cqe_syndrome_e
-    logic [7:0] send_opcode;  // opcode of the WQE; wqe_opcode_e
+    logic [7:0] send_opcode;  // requester: opcode of the WQE; wqe_opcode_e
     logic [23:0] qpn;  // local QP
     logic [15:0] wqe_counter;  // index of the failed WQE
     logic [7:0] signature;  // signature

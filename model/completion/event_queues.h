@@ -1,0 +1,67 @@
+// What the chip keeps of the EQs besides their context lines: who owns them, which events they
+// take, and how full they are.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "common/items.h"
+#include "gen/contexts.h"
+#include "gen/wqe.h"
+
+namespace carillon {
+
+/// What an EQ is to tell: an EQE without its owner bit.
+struct event_record {
+  event_type kind = event_type::Completion;
+  std::uint8_t sub_type = 0;
+  std::uint8_t queue_type = 0;
+  std::uint32_t number = 0;  ///< of the queue
+  std::uint16_t function = 0;
+};
+
+/// What cq_error_syndrome says of a CQ that ran full.
+inline constexpr std::uint8_t CqOverrunSyndrome = 1;
+
+/// Where entry `producer` of the ring stands in host memory.
+std::uint64_t eqe_address(const eqc_line& eq, std::uint32_t producer);
+
+std::array<std::uint8_t, eqe::Size> build_eqe(const event_record& event, unsigned log_size,
+                                              std::uint32_t producer);
+
+class event_queues {
+ public:
+  explicit event_queues(std::size_t count) : queues_(count) {}
+
+  /// An EQ was created or destroyed: it is empty.
+  void set(std::uint32_t eqn, const eqc_line& line);
+
+  /// The EQ doorbell; false if function and UAR page do not own the EQ.
+  bool consumed(const queue_doorbell& bell);
+
+  /// The EQ that takes asynchronous events of this kind: the function's first one that asks for it.
+  [[nodiscard]] std::optional<std::uint8_t> taker(std::uint16_t function, event_type kind) const;
+
+  /// The index at which the next entry of an EQ is written; none if it is full.
+  [[nodiscard]] std::optional<std::uint32_t> room(std::uint8_t eqn, const eqc_line& line) const;
+
+  /// Its next entry has been written.
+  void advance(std::uint8_t eqn);
+
+ private:
+  struct queue {
+    bool valid = false;
+    std::uint16_t function = 0;
+    std::uint32_t uar_page = 0;
+    std::uint64_t events = 0;  ///< event_bitmask
+    std::uint32_t producer = 0;
+    std::uint32_t consumer = 0;  ///< both modulo 2^24, as in the doorbell
+  };
+
+  std::vector<queue> queues_;
+};
+
+}  // namespace carillon
