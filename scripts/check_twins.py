@@ -14,7 +14,7 @@ import tomllib
 from pathlib import Path
 
 # Folders and files of model/ that are not a stage.
-MODEL_LAYERS = ("common", "host", "fabric", "cosim", "cli", "gen")
+MODEL_LAYERS = ("common", "host", "fabric", "reference", "cosim", "cli", "gen")
 MODEL_FILES = ("nic",)
 RTL_FOLDERS = ("common", "gen", "lint")
 

@@ -5,6 +5,8 @@
 // elaborates once per process.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -15,6 +17,7 @@
 #include "common/twin.h"
 #include "common/types.h"
 #include "fabric/fault_rule.h"
+#include "gen/contexts.h"
 #include "gen/params.h"
 
 namespace carillon {
@@ -23,9 +26,21 @@ enum class workload_kind : std::uint8_t {
   write_lat,  ///< keeps `outstanding` requests in flight and waits for CQEs; 1: one after the other
   ping_pong,  ///< node 0 writes, node 1 sees it in memory and answers; one_way is half a round trip
   stream,     ///< keeps `outstanding` requests in flight per QP as fast as they go: rates
+  mixed,      ///< every kind of request, of random size and scattering, in both directions
 };
 
-enum class work_opcode : std::uint8_t { write, write_imm, send, send_imm };
+enum class work_opcode : std::uint8_t {
+  write,
+  write_imm,
+  send,
+  send_imm,
+  send_invalidate,
+  read,
+  compare_swap,
+  fetch_add
+};
+
+inline constexpr std::size_t WorkOpcodes = 8;
 
 enum class submit_mode : std::uint8_t { doorbell, blueflame };
 
@@ -50,6 +65,30 @@ struct background_spec {
   std::uint32_t outstanding = 1;  ///< per QP
 };
 
+/// What a `mixed` workload draws from.
+struct mixed_spec {
+  std::array<std::uint32_t, WorkOpcodes> weights = {4, 1, 4, 1, 0, 2, 1, 1};  ///< by work_opcode
+  qpc_service service = qpc_service::Rc;
+  std::uint32_t max_sges = 4;
+  std::uint32_t unsignaled = 30;             ///< percent of the requests that ask for no completion
+  std::uint32_t fenced = 5;                  ///< percent of the requests with a fence
+  std::uint32_t receives = 16;               ///< receive requests posted ahead for each QP
+  bool shared_receives = false;              ///< the QPs of a host share one receive queue
+  bool scattered = false;                    ///< buffers are page lists over scattered pages
+  bool signature = false;                    ///< WQEs are signed
+  std::uint64_t receiver_pause_ps = 500000;  ///< between looks at the receive CQ
+};
+
+/// Attributes of every connection; what is not set is the driver's default.
+struct connection_spec {
+  std::uint32_t ack_timeout = 14;  ///< 4.096 us * 2^n, 0 is never
+  std::uint32_t retry_count = 7;
+  std::uint32_t rnr_retry = 7;  ///< 7 is for ever
+  std::uint32_t min_rnr_nak = 12;
+  std::uint32_t log_max_rd_atomic = 4;
+  std::uint32_t log_max_dest_rd_atomic = 4;
+};
+
 struct workload_spec {
   workload_kind kind = workload_kind::write_lat;
   work_opcode opcode = work_opcode::write;
@@ -65,9 +104,12 @@ struct workload_spec {
   std::uint32_t signaled_every = 1;  ///< every n-th WQE asks for a CQE
   bool both_directions = false;
   bool align_doorbell =
-      false;            ///< the first symbol of each doorbell TLP arrives on a core clock edge
-  bool verify = false;  ///< compare the receiver's memory with what was sent, byte for byte
+      false;               ///< the first symbol of each doorbell TLP arrives on a core clock edge
+  bool verify = false;     ///< send bytes that differ, and compare them at the receiver
+  bool scoreboard = true;  ///< judge memory and completions by the independent reference
   background_spec background;
+  mixed_spec mixed;
+  connection_spec connection;
 
   /// Whether the payload travels in the WQE: `automatic` inlines what fits into `limit` bytes.
   [[nodiscard]] bool inlined(std::uint32_t limit) const {

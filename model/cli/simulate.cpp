@@ -9,9 +9,10 @@
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/runner.h"
+#include "cli/scoreboard.h"
 #include "cli/system.h"
 #include "cli/trace_sink.h"
-#include "cli/workload.h"
+#include "cli/traffic.h"
 #include "fabric/capture.h"
 #include "fabric/fault_log.h"
 
@@ -178,11 +179,15 @@ json simulate(const scenario& what, const run_point& point, const run_options& o
 #else
   const std::function<std::unique_ptr<twin_host>(sim_context&)> make_twins;
 #endif
-  system_model system(point, workload::cores(point.workload), make_twins);
-  workload traffic(system, point);
+  system_model system(point, cores_of(point.workload), make_twins);
+  std::optional<scoreboard> judge;
+  if (point.workload.scoreboard) {
+    judge.emplace(system);
+  }
+  const std::unique_ptr<traffic> programs = make_traffic(system, point);
 
   breakdown times(system.context.trace, what.report_path,
-                  [&](const message_record& message) { return traffic.measured(message); });
+                  [&](const message_record& message) { return programs->measured(message); });
   system.context.trace.observe(times);
   progress_bar bar(point.label.empty() ? what.name : point.label,
                    point.workload.messages + point.workload.warmup, options.progress);
@@ -196,11 +201,17 @@ json simulate(const scenario& what, const run_point& point, const run_options& o
   fault_output faults(system, options.out);
 
   try {
-    traffic.start();
+    programs->start();
     system.run();
-    traffic.check_finished();
-    traffic.finish();
+    programs->check_finished();
+    programs->finish();
     system.check_drained();
+    if (judge) {
+      judge->finish();
+      CARILLON_CHECK(judge->result().mismatches == 0,
+                     "{} times the run is not what verbs promise: {}", judge->result().mismatches,
+                     judge->complaints().front());
+    }
   } catch (...) {
     // A run that failed is the one whose trace is wanted most: it ends where the run ended.
     keep_traces(outputs ? &*outputs : nullptr, taps, faults);
@@ -219,9 +230,16 @@ json simulate(const scenario& what, const run_point& point, const run_options& o
     const nic& adapter = system.at(i).adapter;
     facts.counters.push_back({const_cast<nic&>(adapter).shared().name, &adapter.counters()});
   }
-  facts.checks = {{"failed_completions", traffic.failed_completions()},
-                  {"verified_messages", traffic.verified_messages()},
-                  {"wrong_bytes", traffic.wrong_bytes()}};
+  facts.checks = {{"failed_completions", programs->failed_completions()},
+                  {"verified_messages", programs->verified_messages()},
+                  {"wrong_bytes", programs->wrong_bytes()}};
+  if (judge) {
+    facts.checks["judged_sends"] = judge->result().sends;
+    facts.checks["judged_receives"] = judge->result().receives;
+    facts.checks["judged_failures"] = judge->result().failed;
+    facts.checks["judged_bytes"] = judge->result().bytes_compared;
+    facts.checks["lost_messages"] = judge->result().lost;
+  }
   facts.effort = effort;
   facts.faults = system.faults();
 #if CARILLON_RTL

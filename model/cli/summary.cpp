@@ -169,6 +169,7 @@ json workload_json(const workload_spec& workload) {
           {"directions", workload.both_directions ? "both" : "one"},
           {"align_doorbell", workload.align_doorbell},
           {"verify", workload.verify},
+          {"scoreboard", workload.scoreboard},
           {"background_qps", workload.background.qps}};
 }
 

@@ -6,6 +6,7 @@
 
 #include "cli/scenario_loader.h"
 #include "cli/workload_parts.h"
+#include "cli/workload_settings.h"
 #include "common/error.h"
 #include "common/stream.h"
 
@@ -20,11 +21,6 @@ unsigned log2_ceil(std::uint64_t value) {
 /// A queue that holds a completion of each request in flight, however late the core looks.
 unsigned log_cq_size(std::uint64_t in_flight) {
   return std::max(MinLogCqSize, log2_ceil(in_flight));
-}
-
-mtu_code mtu_code_of(std::int64_t bytes) {
-  // Code n is 128 << n bytes.
-  return static_cast<mtu_code>(std::bit_width(static_cast<std::uint64_t>(bytes)) - 8);
 }
 
 }  // namespace
@@ -81,27 +77,6 @@ void workload::start() {
   }
 }
 
-/// What both NICs counted and which streams still hold items: where to look when a run came to a
-/// halt.
-std::string workload::state_of_affairs() const {
-  std::string text;
-  for (const auto& each : sides_) {
-    for (std::size_t i = 0; i < CounterTable.size(); ++i) {
-      const std::uint64_t value = each->home.adapter.counters().value(static_cast<counter>(i));
-      if (value != 0) {
-        text +=
-            fmt::format(" {}.{}={}", each->home.adapter.shared().name, CounterTable[i].name, value);
-      }
-    }
-  }
-  for (const stream_base* each : system_.context.streams) {
-    if (!each->empty()) {
-      text += fmt::format(" {} holds {}", each->name(), each->size());
-    }
-  }
-  return text;
-}
-
 /// Until there is retransmission, a message that found no buffer is lost for good: the scenario
 /// asks for more than the receiver can take.
 void workload::refuse_overload() const {
@@ -134,12 +109,12 @@ void workload::check_finished() const {
       CARILLON_CHECK(link->completed == link->posted,
                      "{}: QP {} waits for {} of {} messages and nothing is left to happen;{}",
                      each->home.name, link->qp != nullptr ? link->qp->qpn() : 0,
-                     link->posted - link->completed, link->posted, state_of_affairs());
+                     link->posted - link->completed, link->posted, state_of_affairs(system_));
     }
   }
   CARILLON_CHECK(running_ == 0,
                  "{} programs have not come to their end and nothing is left to happen;{}",
-                 running_, state_of_affairs());
+                 running_, state_of_affairs(system_));
 }
 
 bool workload::measured(const message_record& message) const {
@@ -235,8 +210,7 @@ task<> workload::set_up(unsigned index) {
 
 task<> workload::connect(side& here, const side& there) {
   cpu& core = here.home.host.core(MainCore);
-  connection_options options;
-  options.mtu = mtu_code_of(point_.params.wire.mtu);
+  const connection_options options = connection_of(point_);
   for (std::size_t q = 0; q < here.links.size(); ++q) {
     co_await here.links[q]->qp->to_rtr(core, there.links[q]->qp->address(), options);
     co_await here.links[q]->qp->to_rts(core, options);

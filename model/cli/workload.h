@@ -13,39 +13,38 @@
 
 #include "cli/scenario.h"
 #include "cli/system.h"
+#include "cli/traffic.h"
 #include "host/verbs.h"
 
 namespace carillon {
 
-class workload {
+class workload final : public traffic {
  public:
   workload(system_model& system, const run_point& point);
-  workload(const workload&) = delete;
-  workload& operator=(const workload&) = delete;
-  ~workload();
+  ~workload() override;
 
   /// Cores that a host needs for it.
   static unsigned cores(const workload_spec& spec);
 
   /// Starts the programs; system_model::run then runs them to their end.
-  void start();
+  void start() override;
 
   /// After the run: compares what is still in memory.
-  void finish();
+  void finish() override;
 
   /// Throws model_error if a program has not come to its end, naming what it waited for.
-  void check_finished() const;
+  void check_finished() const override;
 
   /// Whether a message belongs to the measurement: not warm-up, not background.
-  [[nodiscard]] bool measured(const message_record& message) const;
+  [[nodiscard]] bool measured(const message_record& message) const override;
 
   /// Messages whose bytes were compared at the receiver, and bytes that were wrong.
-  [[nodiscard]] std::uint64_t verified_messages() const { return verified_messages_; }
+  [[nodiscard]] std::uint64_t verified_messages() const override { return verified_messages_; }
 
-  [[nodiscard]] std::uint64_t wrong_bytes() const { return wrong_bytes_; }
+  [[nodiscard]] std::uint64_t wrong_bytes() const override { return wrong_bytes_; }
 
   /// Completions with an error.
-  [[nodiscard]] std::uint64_t failed_completions() const { return failed_; }
+  [[nodiscard]] std::uint64_t failed_completions() const override { return failed_; }
 
  private:
   struct connection;
@@ -72,7 +71,6 @@ class workload {
   [[nodiscard]] work_request request_of(const connection& link, std::uint64_t number,
                                         bool signaled) const;
   void refuse_overload() const;
-  [[nodiscard]] std::string state_of_affairs() const;
   void fill(connection& link, std::uint64_t number) const;
   void check(connection& link, std::uint64_t number);
 

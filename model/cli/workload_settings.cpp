@@ -1,5 +1,6 @@
 #include "cli/workload_settings.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <fmt/format.h>
@@ -37,6 +38,32 @@ const std::vector<std::string>& opcodes() {
   return list;
 }
 
+/// Applies the keys of a table; throws for one that is not in `appliers`.
+template <class Spec>
+struct table_key {
+  const char* name;
+  void (*apply)(Spec&, const setting&);
+};
+
+template <class Spec, std::size_t N>
+void apply_table(Spec& spec, const setting& value, const std::array<table_key<Spec>, N>& keys) {
+  for (const auto& [key, node] : value.table()) {
+    const setting each(value.where(), fmt::format("{}.{}", value.key(), key.str()), node);
+    const auto found = std::find_if(keys.begin(), keys.end(),
+                                    [&](const auto& one) { return key.str() == one.name; });
+    if (found == keys.end()) {
+      std::vector<std::string> names;
+      for (const auto& one : keys) {
+        names.emplace_back(one.name);
+      }
+      each.fail("unknown key" + suggestion(key.str(), names));
+    }
+    found->apply(spec, each);
+  }
+}
+
+constexpr std::uint32_t MaxWeight = 1000;
+
 std::uint32_t small(const setting& value, std::uint64_t min, std::uint64_t max) {
   return static_cast<std::uint32_t>(value.integer(min, max));
 }
@@ -57,6 +84,66 @@ void apply_background(background_spec& background, const setting& value) {
       each.fail("unknown key" + suggestion(key.str(), Keys));
     }
   }
+}
+
+void apply_weights(mixed_spec& mixed, const setting& value) {
+  mixed.weights = {};
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < WorkOpcodes; ++i) {
+    names.emplace_back(to_string(static_cast<work_opcode>(i)));
+  }
+  std::uint64_t sum = 0;
+  for (const auto& [key, node] : value.table()) {
+    const setting each(value.where(), fmt::format("{}.{}", value.key(), key.str()), node);
+    const auto found = std::find(names.begin(), names.end(), key.str());
+    if (found == names.end()) {
+      each.fail("unknown operation" + suggestion(key.str(), names));
+    }
+    const std::uint32_t weight = small(each, 0, MaxWeight);
+    mixed.weights[static_cast<std::size_t>(found - names.begin())] = weight;
+    sum += weight;
+  }
+  if (sum == 0) {
+    value.fail("must give at least one operation a weight");
+  }
+}
+
+void apply_mixed(mixed_spec& mixed, const setting& value) {
+  static constexpr std::array<table_key<mixed_spec>, 10> Keys = {{
+      {"weights", apply_weights},
+      {"service",
+       [](mixed_spec& m, const setting& v) {
+         m.service = static_cast<qpc_service>(v.choice({"rc", "uc", "ud"}));
+       }},
+      {"max_sges", [](mixed_spec& m, const setting& v) { m.max_sges = small(v, 1, 30); }},
+      {"unsignaled", [](mixed_spec& m, const setting& v) { m.unsignaled = small(v, 0, 100); }},
+      {"fenced", [](mixed_spec& m, const setting& v) { m.fenced = small(v, 0, 100); }},
+      {"receives", [](mixed_spec& m, const setting& v) { m.receives = small(v, 1, 4096); }},
+      {"shared_receives", [](mixed_spec& m, const setting& v) { m.shared_receives = v.boolean(); }},
+      {"scattered", [](mixed_spec& m, const setting& v) { m.scattered = v.boolean(); }},
+      {"signature", [](mixed_spec& m, const setting& v) { m.signature = v.boolean(); }},
+      {"receiver_pause_ps",
+       [](mixed_spec& m, const setting& v) {
+         m.receiver_pause_ps = v.integer(1, std::uint64_t{1} << 40);
+       }},
+  }};
+  apply_table(mixed, value, Keys);
+}
+
+void apply_connection(connection_spec& connection, const setting& value) {
+  static constexpr std::array<table_key<connection_spec>, 6> Keys = {{
+      {"ack_timeout",
+       [](connection_spec& c, const setting& v) { c.ack_timeout = small(v, 0, 31); }},
+      {"retry_count", [](connection_spec& c, const setting& v) { c.retry_count = small(v, 0, 7); }},
+      {"rnr_retry", [](connection_spec& c, const setting& v) { c.rnr_retry = small(v, 0, 7); }},
+      {"min_rnr_nak",
+       [](connection_spec& c, const setting& v) { c.min_rnr_nak = small(v, 0, 31); }},
+      {"log_max_rd_atomic",
+       [](connection_spec& c, const setting& v) { c.log_max_rd_atomic = small(v, 0, 7); }},
+      {"log_max_dest_rd_atomic",
+       [](connection_spec& c, const setting& v) { c.log_max_dest_rd_atomic = small(v, 0, 7); }},
+  }};
+  apply_table(connection, value, Keys);
 }
 
 void apply_inline(workload_spec& workload, const setting& value) {
@@ -88,11 +175,12 @@ struct workload_key {
 
 constexpr std::uint64_t Many = std::uint64_t{1} << 40;
 
-const std::array<workload_key, 16> WorkloadKeys = {{
+const std::array<workload_key, 19> WorkloadKeys = {{
     {"kind",
      [](workload_spec& w, const setting& v) {
-       w.kind = static_cast<workload_kind>(v.choice(
-           words({workload_kind::write_lat, workload_kind::ping_pong, workload_kind::stream})));
+       w.kind = static_cast<workload_kind>(
+           v.choice(words({workload_kind::write_lat, workload_kind::ping_pong,
+                           workload_kind::stream, workload_kind::mixed})));
      }},
     {"opcode", [](workload_spec& w,
                   const setting& v) { w.opcode = static_cast<work_opcode>(v.choice(opcodes())); }},
@@ -117,6 +205,9 @@ const std::array<workload_key, 16> WorkloadKeys = {{
      }},
     {"align_doorbell", [](workload_spec& w, const setting& v) { w.align_doorbell = v.boolean(); }},
     {"verify", [](workload_spec& w, const setting& v) { w.verify = v.boolean(); }},
+    {"scoreboard", [](workload_spec& w, const setting& v) { w.scoreboard = v.boolean(); }},
+    {"mixed", [](workload_spec& w, const setting& v) { apply_mixed(w.mixed, v); }},
+    {"connection", [](workload_spec& w, const setting& v) { apply_connection(w.connection, v); }},
     {"background", [](workload_spec& w, const setting& v) { apply_background(w.background, v); }},
 }};
 
@@ -128,9 +219,13 @@ class combination_check {
       : point_(point), origin_(origin), fallback_(fallback) {}
 
   void run() const {
-    check_submission();
-    check_queue();
-    check_kind();
+    if (point_.workload.kind == workload_kind::mixed) {
+      check_mixed();
+    } else {
+      check_submission();
+      check_queue();
+      check_kind();
+    }
     check_background();
     check_network();
   }
@@ -193,6 +288,33 @@ class combination_check {
     require(w.both_directions, "workload.directions", "a ping_pong has \"both\"");
   }
 
+  void check_mixed() const {
+    const workload_spec& w = point_.workload;
+    // Control, address and the gather list of the longest request.
+    const std::uint32_t bytes =
+        WqeControlBytes + 3 * WqeRemoteBytes + w.mixed.max_sges * WqeDataBytes;
+    const std::uint32_t blocks = std::max((bytes + WqeBlockBytes - 1) / WqeBlockBytes, 4U);
+    require(std::uint64_t{blocks} * w.outstanding <= w.queue_depth, "workload.outstanding",
+            "{} requests of up to {} x 64 B need {} entries of the send queue; "
+            "workload.queue_depth is {}",
+            w.outstanding, blocks, std::uint64_t{blocks} * w.outstanding, w.queue_depth);
+    require(w.warmup == 0, "workload.warmup", "a mixed workload has none");
+    const auto weight = [&](work_opcode opcode) {
+      return w.mixed.weights[static_cast<std::size_t>(opcode)];
+    };
+    require(weight(work_opcode::send_invalidate) == 0, "workload.mixed",
+            "send_invalidate would take the keys of the buffers away");
+    const bool reads = weight(work_opcode::read) != 0 || weight(work_opcode::compare_swap) != 0 ||
+                       weight(work_opcode::fetch_add) != 0;
+    require(w.mixed.service == qpc_service::Rc || !reads, "workload.mixed",
+            "only rc has read, compare_swap and fetch_add");
+    const bool memory = weight(work_opcode::write) != 0 || weight(work_opcode::write_imm) != 0;
+    require(w.mixed.service != qpc_service::Ud || !memory, "workload.mixed",
+            "ud has send and send_imm only");
+    require(w.mixed.service != qpc_service::Ud || w.size <= point_.params.wire.mtu, "workload.size",
+            "a datagram is at most one packet of {} B", point_.params.wire.mtu);
+  }
+
   void check_background() const {
     const background_spec& b = point_.workload.background;
     if (b.qps == 0) {
@@ -234,12 +356,13 @@ class combination_check {
 }  // namespace
 
 const char* to_string(workload_kind kind) {
-  constexpr std::array Names = {"write_lat", "ping_pong", "stream"};
+  constexpr std::array Names = {"write_lat", "ping_pong", "stream", "mixed"};
   return Names[static_cast<std::size_t>(kind)];
 }
 
 const char* to_string(work_opcode opcode) {
-  constexpr std::array Names = {"write", "write_imm", "send", "send_imm"};
+  constexpr std::array Names = {"write",           "write_imm", "send",         "send_imm",
+                                "send_invalidate", "read",      "compare_swap", "fetch_add"};
   return Names[static_cast<std::size_t>(opcode)];
 }
 
@@ -274,6 +397,43 @@ std::uint32_t wqe_bytes(const workload_spec& workload) {
   }
   const std::uint32_t inlined = workload.size == 0 ? 0 : WqeInlineHeaderBytes + workload.size;
   return fixed + (inlined + 15) / 16 * 16;
+}
+
+wqe_opcode wqe_opcode_of(work_opcode opcode) {
+  switch (opcode) {
+    case work_opcode::write:
+      return wqe_opcode::RdmaWrite;
+    case work_opcode::write_imm:
+      return wqe_opcode::RdmaWriteImmediate;
+    case work_opcode::send:
+      return wqe_opcode::Send;
+    case work_opcode::send_imm:
+      return wqe_opcode::SendImmediate;
+    case work_opcode::send_invalidate:
+      return wqe_opcode::SendInvalidate;
+    case work_opcode::read:
+      return wqe_opcode::RdmaRead;
+    case work_opcode::compare_swap:
+      return wqe_opcode::AtomicCompareSwap;
+    case work_opcode::fetch_add:
+      return wqe_opcode::AtomicFetchAdd;
+  }
+  return wqe_opcode::Nop;
+}
+
+connection_options connection_of(const run_point& point) {
+  const connection_spec& wanted = point.workload.connection;
+  connection_options options;
+  // Code n is 128 << n bytes.
+  options.mtu =
+      static_cast<mtu_code>(std::bit_width(static_cast<std::uint64_t>(point.params.wire.mtu)) - 8);
+  options.ack_timeout = static_cast<std::uint8_t>(wanted.ack_timeout);
+  options.retry_count = static_cast<std::uint8_t>(wanted.retry_count);
+  options.rnr_retry = static_cast<std::uint8_t>(wanted.rnr_retry);
+  options.min_rnr_nak = static_cast<std::uint8_t>(wanted.min_rnr_nak);
+  options.log_max_rd_atomic = static_cast<std::uint8_t>(wanted.log_max_rd_atomic);
+  options.log_max_dest_rd_atomic = static_cast<std::uint8_t>(wanted.log_max_dest_rd_atomic);
+  return options;
 }
 
 std::vector<std::string> workload_keys() {

@@ -8,12 +8,19 @@
 
 #include "cli/scenario.h"
 #include "cli/setting.h"
+#include "host/verbs.h"
 
 namespace carillon {
 
 /// Applies one key of [workload] (`key` without the prefix); throws config_error for an unknown
 /// one.
 void apply_workload(workload_spec& workload, std::string_view key, const setting& value);
+
+/// The mlx5 operation of a request.
+wqe_opcode wqe_opcode_of(work_opcode opcode);
+
+/// The attributes of a connection of this run.
+connection_options connection_of(const run_point& point);
 
 /// The keys that apply_workload knows.
 std::vector<std::string> workload_keys();

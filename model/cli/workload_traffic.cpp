@@ -8,25 +8,12 @@
 #include "cli/scenario_loader.h"
 #include "cli/workload.h"
 #include "cli/workload_parts.h"
+#include "cli/workload_settings.h"
 #include "common/error.h"
 
 namespace carillon {
 
 namespace {
-
-wqe_opcode opcode_of(work_opcode opcode) {
-  switch (opcode) {
-    case work_opcode::write:
-      return wqe_opcode::RdmaWrite;
-    case work_opcode::write_imm:
-      return wqe_opcode::RdmaWriteImmediate;
-    case work_opcode::send:
-      return wqe_opcode::Send;
-    case work_opcode::send_imm:
-      return wqe_opcode::SendImmediate;
-  }
-  return wqe_opcode::Nop;
-}
 
 /// Byte `i` of message `number`: another one in every message and on every connection.
 std::uint8_t pattern(std::uint32_t connection, std::uint64_t number, std::uint64_t i) {
@@ -40,7 +27,7 @@ work_request workload::request_of(const connection& link, std::uint64_t number,
                                   bool signaled) const {
   work_request request;
   request.id = std::uint64_t{link.index} << 48 | number;
-  request.opcode = opcode_of(link.opcode);
+  request.opcode = wqe_opcode_of(link.opcode);
   request.signaled = signaled;
   request.imm = static_cast<std::uint32_t>(number);
   const std::uint64_t offset = link.slot_offset(number);

@@ -183,6 +183,9 @@ void completion_queue::take_one(cpu& core, completion& out) {
   out.id = out.requester() ? qp->retire_send(out.wqe_counter)
                            : qp->retire_receive(out.wqe_counter, out.srqn);
   trace_.release(writer);
+  if (device_.observer() != nullptr) {
+    device_.observer()->on_completion(*qp, out);
+  }
 }
 
 task<> completion_queue::arm(cpu& core, bool solicited_only) {

@@ -241,6 +241,9 @@ task<memory_region> device::register_pages(cpu& core, std::uint32_t pd, const pa
   }
   const std::uint64_t start = pages.start;
   const command_reply reply = co_await command(core, input);
+  if (observer_ != nullptr) {
+    observer_->on_register(pages, length);
+  }
   co_return memory_region{start, length, make_key(reply.number, variant)};
 }
 

@@ -24,6 +24,7 @@
 #include "host/machine.h"
 #include "host/memory_region.h"
 #include "host/task.h"
+#include "host/verbs_observer.h"
 
 namespace carillon {
 
@@ -127,6 +128,11 @@ class device {
     return cqn < cqs_.size() ? cqs_[cqn] : nullptr;
   }
 
+  /// A judge beside the programs, or nullptr.
+  void observe(verbs_observer* observer) { observer_ = observer; }
+
+  [[nodiscard]] verbs_observer* observer() const { return observer_; }
+
   void enter(std::uint32_t qpn, queue_pair* qp);
   void enter_cq(std::uint32_t cqn, completion_queue* cq);
 
@@ -147,6 +153,7 @@ class device {
   cpu_lock command_lock_;
   cpu_lock open_lock_;
   bool opened_ = false;
+  verbs_observer* observer_ = nullptr;
 };
 
 }  // namespace carillon

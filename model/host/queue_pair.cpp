@@ -201,6 +201,9 @@ task<> queue_pair::to_rtr(cpu& core, const queue_pair_address& peer,
     context.min_rnr_nak = options.min_rnr_nak;
   }
   co_await modify(core, command_opcode::Init2RtrQp, context);
+  if (device_.observer() != nullptr) {
+    device_.observer()->on_connect(*this, peer);
+  }
 }
 
 task<> queue_pair::to_rts(cpu& core, const connection_options& options) {

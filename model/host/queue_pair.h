@@ -129,6 +129,8 @@ class queue_pair {
 
   [[nodiscard]] std::uint32_t qpn() const { return qpn_; }
 
+  [[nodiscard]] qpc_service service() const { return options_.service; }
+
   /// With the address of that entry of the device's table.
   [[nodiscard]] queue_pair_address address(unsigned gid_index = 0) const;
 

@@ -45,6 +45,9 @@ task<bool> queue_pair::post_send(cpu& core, std::span<const work_request> batch)
     co_await core.sync();
     write_ring(info.wqe_index);
     device_.posted().post(qpn_, info.wqe_index, history);
+    if (device_.observer() != nullptr) {
+      device_.observer()->on_post(*this, each);
+    }
   }
   co_await ring_doorbell(core, history, batch.size());
   co_return true;
@@ -184,6 +187,9 @@ task<bool> queue_pair::post_receive(cpu& core, std::span<const receive_request> 
     core.spend(static_cast<ps_t>(core.params().cpu.wqe_build_ps));
     co_await core.sync();
     memory.write(receive_buffer_ + std::uint64_t{slot} * receive_stride_, wqe.data(), wqe.size());
+    if (device_.observer() != nullptr) {
+      device_.observer()->on_post(*this, each);
+    }
   }
   core.spend(static_cast<ps_t>(core.params().cpu.dbrec_write_ps));
   co_await core.sync();

@@ -102,6 +102,9 @@ task<bool> shared_receive_queue::post(cpu& core, std::span<const receive_request
     core.spend(static_cast<ps_t>(core.params().cpu.wqe_build_ps));
     co_await core.sync();
     memory.write(wqe_at(index), wqe.data(), wqe.size());
+    if (device_.observer() != nullptr) {
+      device_.observer()->on_post(*this, each);
+    }
   }
   posted_ += static_cast<std::uint32_t>(batch.size());
   core.spend(static_cast<ps_t>(core.params().cpu.dbrec_write_ps));

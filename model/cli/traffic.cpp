@@ -1,0 +1,42 @@
+#include "cli/traffic.h"
+
+#include <fmt/format.h>
+
+#include "cli/mixed_workload.h"
+#include "cli/workload.h"
+#include "common/stream.h"
+
+namespace carillon {
+
+std::string state_of_affairs(system_model& system) {
+  std::string text;
+  for (unsigned index = 0; index < system_model::size(); ++index) {
+    const nic& adapter = system.at(index).adapter;
+    const std::string& name = system.at(index).adapter.shared().name;
+    for (std::size_t i = 0; i < CounterTable.size(); ++i) {
+      const std::uint64_t value = adapter.counters().value(static_cast<counter>(i));
+      if (value != 0) {
+        text += fmt::format(" {}.{}={}", name, CounterTable[i].name, value);
+      }
+    }
+  }
+  for (const stream_base* each : system.context.streams) {
+    if (!each->empty()) {
+      text += fmt::format(" {} holds {}", each->name(), each->size());
+    }
+  }
+  return text;
+}
+
+unsigned cores_of(const workload_spec& spec) {
+  return spec.kind == workload_kind::mixed ? mixed_workload::Cores : workload::cores(spec);
+}
+
+std::unique_ptr<traffic> make_traffic(system_model& system, const run_point& point) {
+  if (point.workload.kind == workload_kind::mixed) {
+    return std::make_unique<mixed_workload>(system, point);
+  }
+  return std::make_unique<workload>(system, point);
+}
+
+}  // namespace carillon
