@@ -644,7 +644,7 @@ TEST_P(endpoint, writes_to_what_is_not_writable_are_counted_and_ignored) {
   bench.store(10, bar0::DeviceId, {1, 2, 3, 4});
   bench.store(11, 0x100, {1, 2, 3, 4});  // no register
   bench.store(12, bar0::CmdIn, {0, 0, 0, 5});
-  bench.store(13, bar0::CmdIn + 508, {1, 2, 3, 4, 5, 6, 7, 8});  // runs out of the window
+  bench.store(13, bar0::CmdIn + bar0::CmdInBytes - 4, {1, 2, 3, 4, 5, 6, 7, 8});  // runs out of the window
   bench.store(14, bar4::FwStatus, {1, 2, 3, 4}, 1, 4);
   bench.load(40, bar0::DeviceId);
   bench.load(50, bar0::CmdIn);

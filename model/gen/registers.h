@@ -40,6 +40,7 @@ enum class command_opcode : std::uint16_t {
   Rts2RtsQp = 0x505,
   Sqerr2RtsQp = 0x506,
   ToErrQp = 0x507,
+  Rts2SqdQp = 0x508,
   ToRstQp = 0x50a,
   QueryQp = 0x50b,
   Sqd2RtsQp = 0x50c,
@@ -112,6 +113,8 @@ enum class command_opcode : std::uint16_t {
       return "Sqerr2RtsQp";
     case command_opcode::ToErrQp:
       return "ToErrQp";
+    case command_opcode::Rts2SqdQp:
+      return "Rts2SqdQp";
     case command_opcode::ToRstQp:
       return "ToRstQp";
     case command_opcode::QueryQp:
@@ -233,6 +236,15 @@ enum class command_syndrome : std::uint32_t {
   Option = 0x12,  // a feature that the chip does not have
   AccessMode = 0x13,  // address translation that the chip does not have
   Range = 0x14,  // an empty memory region, or one beyond the address space
+  NoSrq = 0x15,  // no such SRQ of this function
+  NoEq = 0x16,  // no such EQ of this function
+  NoPkey = 0x17,  // no such entry of the P_Key table
+  Path = 0x18,  // an address path without a remote address, or between different IP versions, or by a port that is not there
+  ReadLimit = 0x19,  // more READs and atomics outstanding than HCA_CAP says
+  Translation = 0x1a,  // too few translation entries for the region, or pages that are not aligned
+  PageSize = 0x1b,  // a page size that translation does not have
+  Watermark = 0x1c,  // a limit that the shared receive queue cannot reach
+  Vector = 0x1d,  // no such MSI-X vector
 };
 
 [[nodiscard]] constexpr const char* to_string(command_syndrome x) {
@@ -279,6 +291,24 @@ enum class command_syndrome : std::uint32_t {
       return "AccessMode";
     case command_syndrome::Range:
       return "Range";
+    case command_syndrome::NoSrq:
+      return "NoSrq";
+    case command_syndrome::NoEq:
+      return "NoEq";
+    case command_syndrome::NoPkey:
+      return "NoPkey";
+    case command_syndrome::Path:
+      return "Path";
+    case command_syndrome::ReadLimit:
+      return "ReadLimit";
+    case command_syndrome::Translation:
+      return "Translation";
+    case command_syndrome::PageSize:
+      return "PageSize";
+    case command_syndrome::Watermark:
+      return "Watermark";
+    case command_syndrome::Vector:
+      return "Vector";
   }
   return "?";
 }
@@ -344,16 +374,16 @@ inline constexpr std::uint32_t CmdStatus = 0x28;
 inline constexpr std::uint32_t CmdSyndrome = 0x2c;
 // input of the command, 64-bit words
 inline constexpr std::uint32_t CmdIn = 0x1000;
-inline constexpr std::uint32_t CmdInBytes = 0x200;
-// output of the command, 64-bit words
-inline constexpr std::uint32_t CmdOut = 0x1200;
-inline constexpr std::uint32_t CmdOutBytes = 0x200;
+inline constexpr std::uint32_t CmdInBytes = 0x1000;
 // HCA_CAP: capabilities
 inline constexpr std::uint32_t HcaCap = 0x2000;
 inline constexpr std::uint32_t HcaCapBytes = 0x40;
 // HCA_NIC_VPORT_CONTEXT: the function's virtual port
 inline constexpr std::uint32_t HcaNicVportContext = 0x2100;
 inline constexpr std::uint32_t HcaNicVportContextBytes = 0x100;
+// output of the command, 64-bit words
+inline constexpr std::uint32_t CmdOut = 0x3000;
+inline constexpr std::uint32_t CmdOutBytes = 0x1000;
 
 struct device_id_value {
   // PCI device ID
@@ -549,17 +579,17 @@ inline constexpr std::array<register_desc, 17> RegisterTable = {{
     {"bar0", "cmd_syndrome", 0x2c, 4, register_access::Ro,
      register_functions::All, false, 0x0, "", "syndrome of the last command",
      nullptr, 0},
-    {"bar0", "cmd_in", 0x1000, 512, register_access::Rw,
+    {"bar0", "cmd_in", 0x1000, 4096, register_access::Rw,
      register_functions::All, true, 0x0, "", "input of the command, 64-bit words",
-     nullptr, 0},
-    {"bar0", "cmd_out", 0x1200, 512, register_access::Ro,
-     register_functions::All, true, 0x0, "", "output of the command, 64-bit words",
      nullptr, 0},
     {"bar0", "hca_cap", 0x2000, 64, register_access::Ro,
      register_functions::All, true, 0x0, "hca_cap", "HCA_CAP: capabilities",
      nullptr, 0},
     {"bar0", "hca_nic_vport_context", 0x2100, 256, register_access::Ro,
      register_functions::All, true, 0x0, "nic_vport_context", "HCA_NIC_VPORT_CONTEXT: the function's virtual port",
+     nullptr, 0},
+    {"bar0", "cmd_out", 0x3000, 4096, register_access::Ro,
+     register_functions::All, true, 0x0, "", "output of the command, 64-bit words",
      nullptr, 0},
     {"uar_page", "db_rec", 0x0, 8, register_access::Rw,
      register_functions::All, false, 0x0, "doorbell_word", "DB_REC: a write triggers the WQE fetch",

@@ -76,7 +76,7 @@ struct command_effects {
 
 class command_core {
  public:
-  static constexpr std::size_t WindowBytes = 512;
+  static constexpr std::size_t WindowBytes = bar0::CmdInBytes;
 
   explicit command_core(const command_limits& limits);
 

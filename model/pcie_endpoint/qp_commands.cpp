@@ -8,10 +8,6 @@ namespace carillon {
 
 namespace {
 
-/// Values of rq_type: a receive queue of its own, and none at all.
-constexpr std::uint8_t OwnReceiveQueue = 0;
-constexpr std::uint8_t NoReceiveQueue = 3;
-
 /// The code of an inline scatter mode in the chip: 0, 1 for 32 bytes, 2 for 64.
 std::uint8_t scatter_code(std::uint8_t host) {
   return host & 0x3;
@@ -107,7 +103,7 @@ command_result command_core::create_qp(std::span<const std::uint8_t> input, std:
   if (!functions_[caller_].uar_pages.contains(wanted.uar_page)) {
     return fail(command_status::BadResource, command_syndrome::NoUar);
   }
-  const bool no_rq = wanted.rq_type == NoReceiveQueue;
+  const bool no_rq = wanted.rq_type == rq_type::None;
   cq_record* send_cq = owned(cqs_, wanted.cqn_snd);
   cq_record* receive_cq = owned(cqs_, wanted.cqn_rcv);
   if (send_cq == nullptr || receive_cq == nullptr) {
@@ -116,7 +112,7 @@ command_result command_core::create_qp(std::span<const std::uint8_t> input, std:
   if (wanted.st != qpc_service::Rc && wanted.st != qpc_service::Uc) {
     return fail(command_status::BadParameter, command_syndrome::Service);
   }
-  if (wanted.no_sq != 0 || (wanted.rq_type != OwnReceiveQueue && !no_rq) ||
+  if (wanted.no_sq != 0 || (wanted.rq_type != rq_type::Own && !no_rq) ||
       wanted.wq_signature != 0 || wanted.cs_req != 0 || wanted.cs_res != 0) {
     return fail(command_status::BadParameter, command_syndrome::Option);
   }

@@ -52,6 +52,10 @@ package contexts_pkg;
   localparam logic [31:0] QpOptRnrRetry = 32'h00002000;
   // opt_param_mask: ack_timeout.
   localparam logic [31:0] QpOptAckTimeout = 32'h00004000;
+  // opt_param_mask: the path's port.
+  localparam logic [31:0] QpOptPort = 32'h00010000;
+  // op_mod of ARM_RQ: the number is an SRQ's.
+  localparam logic [31:0] ArmRqSrq = 32'h00000001;
 
   // QP state in commands.
   typedef enum logic [3:0] {
@@ -123,6 +127,14 @@ package contexts_pkg;
     MkeyAccessModeKlm = 2'h2,
     MkeyAccessModeKsm = 2'h3
   } mkey_access_mode_e;
+
+  // Kind of a QP's receive queue.
+  typedef enum logic [2:0] {
+    RqTypeOwn = 3'h0,
+    RqTypeSrq = 3'h1,
+    RqTypeCrq = 3'h2,
+    RqTypeNone = 3'h3
+  } rq_type_e;
 
   // Administrative link state of a virtual port.
   typedef enum logic [1:0] {
@@ -485,7 +497,7 @@ package contexts_pkg;
     logic [63:0] dbr_addr;  // address of the doorbell record
     logic [31:0] q_key;  // queue key
     logic [4:0] reserved_28;
-    logic [2:0] rq_type;  // kind of receive queue
+    logic [2:0] rq_type;  // kind of receive queue; rq_type_e
     logic [23:0] srqn_rmpn_xrqn;  // shared receive queue
     logic [7:0] reserved_29;
     logic [23:0] rmsn;  // messages received
@@ -624,6 +636,36 @@ package contexts_pkg;
     logic [127:0] reserved_14;
   } eqc_t;
   localparam int unsigned EqcBytes = 64;
+
+  // Shared receive queue context as commands carry it.
+  typedef struct packed {
+    logic [3:0] state;  // 0 good, 1 error
+    logic [3:0] log_srq_size;  // log2 of its WQEs
+    logic [23:0] reserved_0;
+    logic wq_signature;  // WQEs carry a signature
+    logic cont_srq;  // container of other queues
+    logic reserved_1;
+    logic rlky;  // reserved lkey allowed
+    logic reserved_2;
+    logic [2:0] log_rq_stride;  // log2 of the stride, minus 4
+    logic [23:0] xrcd;  // XRC domain
+    logic [5:0] page_offset;  // offset of the queue in its first page, in units of 64 bytes
+    logic [1:0] reserved_3;
+    logic [23:0] cqn;  // CQ of an XRC queue
+    logic [31:0] reserved_4;
+    logic [1:0] reserved_5;
+    logic [5:0] log_page_size;  // log2 of the page size, minus 12
+    logic [23:0] reserved_6;
+    logic [31:0] reserved_7;
+    logic [7:0] reserved_8;
+    logic [23:0] pd;  // protection domain
+    logic [15:0] lwm;  // limit: an event when fewer WQEs are left, 0 for none
+    logic [15:0] wqe_cnt;  // WQEs posted
+    logic [63:0] reserved_9;
+    logic [63:0] dbr_addr;  // address of the doorbell record
+    logic [127:0] reserved_10;
+  } srqc_t;
+  localparam int unsigned SrqcBytes = 64;
 
   // Properties of one virtual port, without its trailing address list.
   typedef struct packed {
@@ -776,7 +818,8 @@ package contexts_pkg;
   } create_cq_in_t;
   localparam int unsigned CreateCqInBytes = 272;
 
-  // Input of CREATE_MKEY; translation entries follow.
+  // Input of CREATE_MKEY; translation entries follow: 8 bytes each, a page's IOVA with the access
+  // bits in its low bits (MttReadEnable, MttWriteEnable).
   typedef struct packed {
     logic [15:0] opcode;  // command; command_opcode_e
     logic [15:0] uid;  // user context
@@ -788,7 +831,7 @@ package contexts_pkg;
     logic [29:0] reserved_2;
     mkc_t memory_key_mkey_entry;  // memory key mkey entry
     logic [127:0] reserved_3;
-    logic [31:0] translations_octword_actual_size;  // translations octword actual size
+    logic [31:0] translations_octword_actual_size;
     logic [1375:0] reserved_4;
   } create_mkey_in_t;
   localparam int unsigned CreateMkeyInBytes = 272;
@@ -802,10 +845,35 @@ package contexts_pkg;
     logic [63:0] reserved_1;
     eqc_t eq_context_entry;  // eq context entry
     logic [63:0] reserved_2;
-    logic [255:0] event_bitmask;  // events to deliver, bit n is event type n
+    logic [255:0] event_bitmask;
     logic [1215:0] reserved_3;
   } create_eq_in_t;
   localparam int unsigned CreateEqInBytes = 272;
+
+  // Input of CREATE_SRQ; page addresses follow.
+  typedef struct packed {
+    logic [15:0] opcode;  // command; command_opcode_e
+    logic [15:0] uid;  // user context
+    logic [15:0] reserved_0;
+    logic [15:0] op_mod;  // modifier
+    logic [63:0] reserved_1;
+    srqc_t srq_context_entry;  // srq context entry
+    logic [1535:0] reserved_2;
+  } create_srq_in_t;
+  localparam int unsigned CreateSrqInBytes = 272;
+
+  // Input of ARM_RQ: sets the limit of a shared receive queue.
+  typedef struct packed {
+    logic [15:0] opcode;  // command; command_opcode_e
+    logic [15:0] uid;  // user context
+    logic [15:0] reserved_0;
+    logic [15:0] op_mod;  // modifier
+    logic [7:0] reserved_1;
+    logic [23:0] srq_number;  // SRQ number
+    logic [15:0] reserved_2;
+    logic [15:0] lwm;  // limit: an event when fewer WQEs are left, 0 for none
+  } arm_rq_in_t;
+  localparam int unsigned ArmRqInBytes = 16;
 
   // Head of every command's input, and the whole input of commands about one object.
   typedef struct packed {
@@ -842,6 +910,52 @@ package contexts_pkg;
     logic [127:0] reserved_2;
   } query_qp_out_t;
   localparam int unsigned QueryQpOutBytes = 272;
+
+  // Output of QUERY_MKEY.
+  typedef struct packed {
+    logic [7:0] status;  // result; command_status_e
+    logic [23:0] reserved_0;
+    logic [31:0] syndrome;  // detail of a failure
+    logic [63:0] reserved_1;
+    mkc_t memory_key_mkey_entry;  // context; free says whether it was invalidated
+    logic [1535:0] reserved_2;
+  } query_mkey_out_t;
+  localparam int unsigned QueryMkeyOutBytes = 272;
+
+  // Output of QUERY_CQ.
+  typedef struct packed {
+    logic [7:0] status;  // result; command_status_e
+    logic [23:0] reserved_0;
+    logic [31:0] syndrome;  // detail of a failure
+    logic [63:0] reserved_1;
+    cqc_t cq_context;  // context
+    logic [1535:0] reserved_2;
+  } query_cq_out_t;
+  localparam int unsigned QueryCqOutBytes = 272;
+
+  // Output of QUERY_EQ.
+  typedef struct packed {
+    logic [7:0] status;  // result; command_status_e
+    logic [23:0] reserved_0;
+    logic [31:0] syndrome;  // detail of a failure
+    logic [63:0] reserved_1;
+    eqc_t eq_context_entry;  // context
+    logic [63:0] reserved_2;
+    logic [63:0] event_bitmask;  // bit n: takes events of type n
+    logic [1407:0] reserved_3;
+  } query_eq_out_t;
+  localparam int unsigned QueryEqOutBytes = 272;
+
+  // Output of QUERY_SRQ.
+  typedef struct packed {
+    logic [7:0] status;  // result; command_status_e
+    logic [23:0] reserved_0;
+    logic [31:0] syndrome;  // detail of a failure
+    logic [63:0] reserved_1;
+    srqc_t srq_context_entry;  // context
+    logic [1535:0] reserved_2;
+  } query_srq_out_t;
+  localparam int unsigned QuerySrqOutBytes = 272;
 
   // Input of MODIFY_NIC_VPORT_CONTEXT.
   typedef struct packed {
@@ -911,10 +1025,12 @@ package contexts_pkg;
     logic [23:0] reserved_0;
     logic [2:0] max_mtu;  // largest path MTU; mtu_code_e
     logic [15:0] clock_mhz;  // core clock, the unit of timestamps
-    logic [15:0] reserved_1;
+    logic [7:0] log_max_srq;  // log2 of its SRQs
+    logic [7:0] log_max_srq_size;  // log2 of the deepest SRQ
     logic [15:0] link_gbps;  // port rate
-    logic [15:0] reserved_2;
-    logic [223:0] reserved_3;
+    logic [7:0] num_pkeys;  // entries of the P_Key table
+    logic [7:0] log_max_mtt;  // log2 of the translation entries of all keys
+    logic [223:0] reserved_1;
   } hca_cap_t;
   localparam int unsigned HcaCapBytes = 64;
 

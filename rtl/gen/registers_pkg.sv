@@ -44,6 +44,7 @@ package registers_pkg;
     CommandOpcodeRts2RtsQp = 16'h505,
     CommandOpcodeSqerr2RtsQp = 16'h506,
     CommandOpcodeToErrQp = 16'h507,
+    CommandOpcodeRts2SqdQp = 16'h508,
     CommandOpcodeToRstQp = 16'h50a,
     CommandOpcodeQueryQp = 16'h50b,
     CommandOpcodeSqd2RtsQp = 16'h50c,
@@ -104,7 +105,16 @@ package registers_pkg;
     CommandSyndromeMtu = 32'h11,
     CommandSyndromeOption = 32'h12,
     CommandSyndromeAccessMode = 32'h13,
-    CommandSyndromeRange = 32'h14
+    CommandSyndromeRange = 32'h14,
+    CommandSyndromeNoSrq = 32'h15,
+    CommandSyndromeNoEq = 32'h16,
+    CommandSyndromeNoPkey = 32'h17,
+    CommandSyndromePath = 32'h18,
+    CommandSyndromeReadLimit = 32'h19,
+    CommandSyndromeTranslation = 32'h1a,
+    CommandSyndromePageSize = 32'h1b,
+    CommandSyndromeWatermark = 32'h1c,
+    CommandSyndromeVector = 32'h1d
   } command_syndrome_e;
 
   // Registers of one function. Values are big-endian on the bus.
@@ -121,13 +131,13 @@ package registers_pkg;
   localparam int unsigned Bar0CmdStatus = 40;
   localparam int unsigned Bar0CmdSyndrome = 44;
   localparam int unsigned Bar0CmdIn = 4096;
-  localparam int unsigned Bar0CmdInBytes = 512;
-  localparam int unsigned Bar0CmdOut = 4608;
-  localparam int unsigned Bar0CmdOutBytes = 512;
+  localparam int unsigned Bar0CmdInBytes = 4096;
   localparam int unsigned Bar0HcaCap = 8192;
   localparam int unsigned Bar0HcaCapBytes = 64;
   localparam int unsigned Bar0HcaNicVportContext = 8448;
   localparam int unsigned Bar0HcaNicVportContextBytes = 256;
+  localparam int unsigned Bar0CmdOut = 12288;
+  localparam int unsigned Bar0CmdOutBytes = 4096;
 
   // One UAR page of BAR2. Accesses of another size or place are counted and ignored.
   localparam int unsigned UarPageSize = 4096;
