@@ -147,6 +147,7 @@ struct node {
         line_writes(context, "line_writes" + suffix, 4),
         owners(context, "owners" + suffix, 4),
         completion_commands(context, "completion_commands" + suffix, 4),
+        srq_commands(context, "srq_commands" + suffix, 4),
         cqes(context, "cqes" + suffix, 16),
         receive(("pcie_rx" + suffix).c_str(), shared,
                 {port, bars, uar_writes, uar_reads, register_writes, register_reads, completions,
@@ -163,12 +164,14 @@ struct node {
                   lines,
                   line_writes,
                   {&owners},
-                  completion_commands},
+                  completion_commands,
+                  srq_commands},
                  mac),
         uar(("uar" + suffix).c_str(), shared, uar_writes, cqes, ram),
         uar_read_drain("uar_read_drain" + suffix, context, uar_reads),
         owner_drain("owner_drain" + suffix, context, owners),
         completion_drain("completion_drain" + suffix, context, completion_commands),
+        srq_drain("srq_drain" + suffix, context, srq_commands),
         driver(host, {0x80000000, 0x2000000000, 0}, shared.posted,
                gid_of_ipv4(0x0a000000 | static_cast<std::uint32_t>(mac & 0xff))) {
     host.bus.port.connect(port);
@@ -202,6 +205,7 @@ struct node {
   stream<context_write> line_writes;
   stream<qp_command> owners;
   stream<cq_command> completion_commands;
+  stream<srq_command> srq_commands;
   stream<dma_write> cqes;
   pcie_rx receive;
   dma_engine dma;
@@ -211,6 +215,7 @@ struct node {
   drain<mmio_read> uar_read_drain;
   drain<qp_command> owner_drain;
   drain<cq_command> completion_drain;
+  drain<srq_command> srq_drain;
   device driver;
 };
 
