@@ -1,8 +1,5 @@
 // The commands about functions, memory keys and queues, without time. Expected lines are the
 // formats of docs/spec/contexts.toml filled in by hand from what the commands carry.
-#include <algorithm>
-#include <numeric>
-
 #include "pcie_endpoint/commands.h"
 #include "tb/common/command_bench.h"
 
@@ -353,7 +350,7 @@ TEST_F(commands, a_page_list_that_cannot_be_is_refused) {
           command_syndrome::PageSize);
   refused(with([](mkc& key) { key.log_page_size = 32; }), command_status::BadParameter,
           command_syndrome::PageSize);
-  // The second page, 0x102000, is no page of 8 KiB... but of 8 KiB: of 16 KiB it is none.
+  // 0x102000 is the begin of a page of 8 KiB, not of 16.
   make(with([](mkc& key) { key.log_page_size = 13; }));
   refused(with([](mkc& key) {
             key.log_page_size = 14;

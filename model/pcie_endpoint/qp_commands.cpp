@@ -288,6 +288,9 @@ command_result command_core::destroy_qp(std::uint32_t number) {
   write_line(context_kind::qpc_responder, number, qpc_responder{});
   qp->common.state = qp_state::Reset;
   tell_owners(number, *qp);
+  effects_.qp->common = {};
+  effects_.qp->requester = {};
+  effects_.qp->responder = {};
   tables_.qps.erase(number);
   tables_.qp_numbers.give_back(number);
   return done();
