@@ -326,7 +326,8 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                                           *command_lines,
                                           {fetch_commands.get(), sched_commands.get(),
                                            requester_commands.get(), responder_commands.get()},
-                                          *cq_commands},
+                                          *cq_commands,
+                                          *srq_commands},
                      options.mac);
 }
 

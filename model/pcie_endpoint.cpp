@@ -17,9 +17,6 @@ namespace {
 namespace spec = stage_spec::pcie_endpoint;
 
 constexpr unsigned DwordBytes = 4;
-/// What a QP command needs to know of what the pipeline did to the QP.
-constexpr std::array<context_kind, 2> LinesRead = {context_kind::qpc_common,
-                                                   context_kind::qpc_responder};
 
 template <class T>
 constexpr T narrow(std::int64_t value) {
@@ -32,7 +29,11 @@ command_limits limits_of(const parameters& params, std::uint64_t mac) {
   limits.uar_pages = narrow<std::uint16_t>(params.nic.uar_pages);
   limits.log_max_qp = narrow<std::uint8_t>(params.nic.log_max_qp);
   limits.log_max_cq = narrow<std::uint8_t>(params.nic.log_max_cq);
+  limits.log_max_eq = narrow<std::uint8_t>(params.nic.log_max_eq);
+  limits.log_max_srq = narrow<std::uint8_t>(params.nic.log_max_srq);
   limits.log_max_mkey = narrow<std::uint8_t>(params.nic.log_max_mkey);
+  limits.log_max_mtt_lines = narrow<std::uint8_t>(params.nic.log_max_mtt_lines);
+  limits.log_max_rd_atomic = narrow<std::uint8_t>(params.nic.log_max_rd_atomic);
   limits.max_vfs = narrow<std::uint16_t>(params.nic.total_vfs);
   limits.clock_mhz = narrow<std::uint16_t>(1000000 / params.core.clock_period_ps);
   limits.link_gbps = narrow<std::uint16_t>(params.wire.rate_gbps);
@@ -60,22 +61,6 @@ void lay_out(std::string_view block, std::size_t size, std::vector<std::uint8_t>
             static_cast<std::uint8_t>(each.reset >> (8 * (each.bytes - 1 - i)));
       }
     }
-  }
-}
-
-bool is_qp_command(command_opcode opcode) {
-  switch (opcode) {
-    case command_opcode::Rst2InitQp:
-    case command_opcode::Init2InitQp:
-    case command_opcode::Init2RtrQp:
-    case command_opcode::Rtr2RtsQp:
-    case command_opcode::Rts2RtsQp:
-    case command_opcode::ToErrQp:
-    case command_opcode::ToRstQp:
-    case command_opcode::QueryQp:
-      return true;
-    default:
-      return false;
   }
 }
 
@@ -108,6 +93,7 @@ pcie_endpoint::pcie_endpoint(const sc_core::sc_module_name& name, nic_shared& ni
     owner->from(*this, site());
   }
   ports_.completion.from(*this, site());
+  ports_.srqs.from(*this, site());
   watch(ports_.writes, {});
   watch(ports_.reads, {blocker::credit(ports_.answers)});
   watch(ports_.lines, {});
@@ -276,6 +262,7 @@ void pcie_endpoint::serve(cycle_t t) {
         wake(until_);
         return;
       }
+      wanted_ = core_.lines_wanted(rung_.front(), input_of(rung_.front()));
       requested_ = 0;
       answered_ = 0;
       phase_ = phase::reading;
@@ -312,30 +299,20 @@ void pcie_endpoint::serve(cycle_t t) {
   }
 }
 
+/// One line a cycle; done when the core has seen all of them.
 bool pcie_endpoint::read_lines(cycle_t t) {
-  const auto input = input_of(rung_.front());
-  if (input.size() < cmd_in::Size) {
-    return true;
-  }
-  const cmd_in head = cmd_in::unpack(input.data());
-  if (!is_qp_command(head.opcode) || !core_.knows_qp(rung_.front(), head.number)) {
-    return true;
-  }
-  if (requested_ < LinesRead.size()) {
+  if (requested_ < wanted_.size()) {
     if (!ports_.line_reads.has_credit(t)) {
       ports_.line_reads.ask_credit(t);
       return false;
     }
-    context_read request;
-    request.kind = LinesRead[requested_];
-    request.index = head.number;
-    ports_.line_reads.push(t, 1, request);
+    ports_.line_reads.push(t, 1, wanted_[requested_]);
     ++requested_;
-    if (requested_ < LinesRead.size()) {
+    if (requested_ < wanted_.size()) {
       wake(t + 1);
     }
   }
-  return answered_ == LinesRead.size();
+  return answered_ == wanted_.size();
 }
 
 void pcie_endpoint::execute() {
@@ -369,10 +346,14 @@ bool pcie_endpoint::write_lines(cycle_t t) {
 
 /// Done when everybody whom the command concerns has heard of it.
 bool pcie_endpoint::tell(cycle_t t) {
-  if (core_.effects().qp) {
+  const command_effects& effects = core_.effects();
+  if (effects.qp) {
     return tell_owners(t);
   }
-  return !core_.effects().cq || tell_completion(t);
+  if (effects.srq) {
+    return tell_one(ports_.srqs, *effects.srq, t);
+  }
+  return !effects.cq || tell_one(ports_.completion, *effects.cq, t);
 }
 
 /// One owner a cycle.
@@ -397,15 +378,15 @@ bool pcie_endpoint::tell_owners(cycle_t t) {
   return true;
 }
 
-bool pcie_endpoint::tell_completion(cycle_t t) {
-  stream<cq_command>& completion = ports_.completion;
-  const unsigned needed = told_ == 0 ? 1 : completion.depth();
-  if (!completion.has_credit(t, needed)) {
-    completion.ask_credit(t, needed);
+template <class Command>
+bool pcie_endpoint::tell_one(stream<Command>& owner, const Command& command, cycle_t t) {
+  const unsigned needed = told_ == 0 ? 1 : owner.depth();
+  if (!owner.has_credit(t, needed)) {
+    owner.ask_credit(t, needed);
     return false;
   }
   if (told_ == 0) {
-    completion.push(t, 1, *core_.effects().cq);
+    owner.push(t, 1, command);
     ++told_;
     wake(t + 1);
     return false;

@@ -4,8 +4,8 @@
 // One access of each kind a cycle; nothing here ever stalls PCIe: writes are always taken, and a
 // read waits only for room in the answer stream. One command is served at a time, functions in the
 // order in which they rang. What a command computes is in pcie_endpoint/commands.h; here it moves:
-// the lines of QP objects are read before a QP command, written after it one a cycle, and only when
-// the context RAM has them all are the owners of per-QP state told.
+// the lines that the pipeline may have changed are read before a command, lines are written after
+// it one a cycle, and only when the context RAM has them all are the owners of the state told.
 #pragma once
 
 #include <array>
@@ -29,11 +29,12 @@ class pcie_endpoint final : public stage {
     stream<mmio_write>& writes;               ///< of BAR0 and BAR4 - pcie_rx
     stream<mmio_read>& reads;                 ///< likewise - pcie_rx
     stream<mmio_answer>& answers;             ///< - dma_engine
-    stream<context_read>& line_reads;         ///< before a QP command - qpc_ram
+    stream<context_read>& line_reads;         ///< what the pipeline may have changed - qpc_ram
     stream<context_line>& lines;              ///< - qpc_ram
     stream<context_write>& line_writes;       ///< - qpc_ram
     std::vector<stream<qp_command>*> owners;  ///< - wqe_fetch, tx_sched, requester, responder
-    stream<cq_command>& completion;           ///< CQs created or destroyed - completion
+    stream<cq_command>& completion;           ///< CQs and EQs created or destroyed - completion
+    stream<srq_command>& srqs;                ///< SRQs created, destroyed or armed - responder
   };
 
   /// `mac`: of function 0; function n has mac + n.
@@ -76,7 +77,8 @@ class pcie_endpoint final : public stage {
   bool write_lines(cycle_t t);
   bool tell(cycle_t t);
   bool tell_owners(cycle_t t);
-  bool tell_completion(cycle_t t);
+  template <class Command>
+  bool tell_one(stream<Command>& owner, const Command& command, cycle_t t);
   void execute();
   void finish(cycle_t t);
   [[nodiscard]] std::span<const std::uint8_t> input_of(std::uint16_t function) const;
@@ -91,8 +93,9 @@ class pcie_endpoint final : public stage {
 
   std::deque<std::uint16_t> rung_;  ///< functions with a command, the front one's is served
   phase phase_ = phase::idle;
-  cycle_t until_ = 0;          ///< end of a phase of known length
-  std::size_t requested_ = 0;  ///< lines asked for
+  cycle_t until_ = 0;                 ///< end of a phase of known length
+  std::vector<context_read> wanted_;  ///< lines to read before the command
+  std::size_t requested_ = 0;         ///< of them
   std::size_t answered_ = 0;
   std::size_t written_ = 0;
   std::size_t told_ = 0;  ///< owners

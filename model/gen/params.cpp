@@ -244,22 +244,24 @@ auto visit_param(P& p, std::size_t i, F&& f) {
     case 56:
       return f(p.nic.log_max_eq);
     case 57:
-      return f(p.nic.msix_vectors);
+      return f(p.nic.log_max_rd_atomic);
     case 58:
-      return f(p.nic.bar0_base);
+      return f(p.nic.msix_vectors);
     case 59:
-      return f(p.nic.bar2_base);
+      return f(p.nic.bar0_base);
     case 60:
-      return f(p.nic.bar4_base);
+      return f(p.nic.bar2_base);
     case 61:
-      return f(p.nic.command_cycles);
+      return f(p.nic.bar4_base);
     case 62:
-      return f(p.nic.rx_buffer_bytes);
+      return f(p.nic.command_cycles);
     case 63:
-      return f(p.nic.ack_req_interval);
+      return f(p.nic.rx_buffer_bytes);
     case 64:
-      return f(p.uar.bf_timeout_cycles);
+      return f(p.nic.ack_req_interval);
     case 65:
+      return f(p.uar.bf_timeout_cycles);
+    case 66:
       return f(p.uar.bf_slots);
     default:
       std::fputs("visit_param: no such parameter\n", stderr);

@@ -216,6 +216,8 @@ struct parameters {
     std::int64_t log_max_srq = 8;
     // log2 of the event queues
     std::int64_t log_max_eq = 6;
+    // log2 of the READs and atomics that a QP may have outstanding, as requester and as responder
+    std::int64_t log_max_rd_atomic = 4;
     // MSI-X vectors of a function
     std::int64_t msix_vectors = 64;
     // address of BAR0 after reset
@@ -246,7 +248,7 @@ struct parameters {
   bool operator==(const parameters&) const = default;
 };
 
-inline constexpr std::array<param_desc, 66> ParamTable = {{
+inline constexpr std::array<param_desc, 67> ParamTable = {{
     {"core.clock_period_ps", param_type::Integer, "ps", "1000", "100", "100000", "",
      "an integer from 100 to 100000", provenance::Reference,
      "reference description: stage table, PCIe Gen5 x16, 1 GHz",
@@ -475,6 +477,10 @@ inline constexpr std::array<param_desc, 66> ParamTable = {{
      "an integer from 1 to 8", provenance::Assumed,
      "one for each of 64 cores",
      "log2 of the event queues"},
+    {"nic.log_max_rd_atomic", param_type::Integer, "", "4", "0", "7", "",
+     "an integer from 0 to 7", provenance::Assumed,
+     "16, as the usual parts report",
+     "log2 of the READs and atomics that a QP may have outstanding, as requester and as responder"},
     {"nic.msix_vectors", param_type::Integer, "", "64", "1", "256", "",
      "an integer from 1 to 256", provenance::Assumed,
      "no public figure",

@@ -1,23 +1,22 @@
 // The command interface of pcie_endpoint as a plain core: objects of all functions, checks, and the
 // translation of the contexts that commands carry (mlx5 layouts) into the lines of the context RAM.
 //
-// A command either succeeds, and its effects are the lines to write and the QP command to send, or
-// it fails with a status and a syndrome and nothing has changed.
+// A command either succeeds, and its effects are the lines to write and the owner to tell, or it
+// fails with a status and a syndrome and nothing has changed.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <set>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "common/items.h"
 #include "gen/contexts.h"
 #include "gen/registers.h"
+#include "gen/wire.h"
+#include "pcie_endpoint/tables.h"
 
 namespace carillon {
 
@@ -26,32 +25,24 @@ namespace carillon {
 qp_state to_chip(qpc_state state);
 qpc_state to_host(qp_state state);
 
-/// Hands out numbers, the lowest free one first.
-class number_pool {
- public:
-  number_pool(std::uint32_t first, std::uint32_t end) : next_(first), end_(end) {}
-
-  /// 0 if none is left.
-  [[nodiscard]] std::uint32_t take();
-
-  void give_back(std::uint32_t number) { free_.insert(number); }
-
- private:
-  std::uint32_t next_;
-  std::uint32_t end_;
-  std::set<std::uint32_t> free_;
-};
-
 struct command_limits {
   std::uint16_t functions = 1;
   std::uint16_t uar_pages =
       16;  ///< of each function; page 0 belongs to the device, the others are allocated
   std::uint8_t log_max_qp = 12;
   std::uint8_t log_max_cq = 12;
+  std::uint8_t log_max_eq = 6;
+  std::uint8_t log_max_srq = 8;
   std::uint8_t log_max_mkey = 14;
+  std::uint8_t log_max_mtt_lines = 14;
   std::uint8_t log_max_qp_size = 15;
   std::uint8_t log_max_cq_size = 22;
+  std::uint8_t log_max_eq_size = 22;
+  std::uint8_t log_max_srq_size = 15;
+  std::uint8_t log_max_rd_atomic = 4;
   std::uint8_t num_gids = 16;
+  /// The P_Key table of every function. A RoCE port has the default key and no other.
+  std::vector<std::uint16_t> pkeys = {DefaultPkey};
   std::uint16_t max_vfs = 0;
   std::uint16_t clock_mhz = 1000;
   std::uint16_t link_gbps = 100;
@@ -67,40 +58,46 @@ struct command_result {
 };
 
 /// What a command changes outside: lines in the order in which they are to be written, then the
-/// owners of per-QP state are told.
+/// owner of the object's state is told: at most one of the three.
 struct command_effects {
   std::vector<context_write> lines;
   std::optional<qp_command> qp;
   std::optional<cq_command> cq;
+  std::optional<srq_command> srq;
+
+  [[nodiscard]] bool none() const { return lines.empty() && !qp && !cq && !srq; }
 };
 
 class command_core {
  public:
   static constexpr std::size_t WindowBytes = bar0::CmdInBytes;
+  using command_input = std::span<const std::uint8_t>;
 
   explicit command_core(const command_limits& limits);
 
   /// Executes the command in `input` for `function`; `output` is the whole window and is cleared
   /// beyond the output.
-  command_result execute(std::uint16_t function, std::span<const std::uint8_t> input,
+  command_result execute(std::uint16_t function, command_input input,
                          std::span<std::uint8_t, WindowBytes> output);
 
-  /// Tells what the pipeline made of a QP since the last command: a line as the context RAM has it
-  /// now.
-  void observe(context_kind kind, std::uint32_t qpn,
-               const std::array<std::uint8_t, BeatBytes>& line);
+  /// The lines that must be observed before this command is executed: what the pipeline may have
+  /// changed of its object.
+  [[nodiscard]] std::vector<context_read> lines_wanted(std::uint16_t function,
+                                                       command_input input) const;
 
-  [[nodiscard]] bool knows_qp(std::uint16_t function, std::uint32_t qpn) const {
-    const auto found = qps_.find(qpn);
-    return found != qps_.end() && found->second.function == function;
-  }
+  /// Tells what the pipeline made of an object since the last command: a line as the context RAM
+  /// has it now.
+  void observe(context_kind kind, std::uint32_t index,
+               const std::array<std::uint8_t, BeatBytes>& line);
 
   /// Of the last command.
   [[nodiscard]] const command_effects& effects() const { return effects_; }
 
+  [[nodiscard]] const command_tables& tables() const { return tables_; }
+
   /// 0 reset, 1 enabled, 2 initialised.
   [[nodiscard]] std::uint32_t init_state(std::uint16_t function) const {
-    return static_cast<std::uint32_t>(functions_[function].state);
+    return static_cast<std::uint32_t>(tables_.functions[function].state);
   }
 
   [[nodiscard]] hca_cap capabilities(std::uint16_t function) const;
@@ -111,67 +108,93 @@ class command_core {
   [[nodiscard]] const command_limits& limits() const { return limits_; }
 
  private:
-  enum class function_state : std::uint8_t { reset, enabled, initialised };
-
-  struct gid_entry {
-    bool valid = false;
-    roce_addr_layout address;
-  };
-
-  struct function_record {
-    explicit function_record(number_pool pages) : uars(std::move(pages)) {}
-
-    function_state state = function_state::reset;
-    number_pool uars;
-    std::set<std::uint32_t> uar_pages;
-    std::vector<gid_entry> gids;
-  };
-
-  struct pd_record {
-    std::uint16_t function = 0;
-    std::uint32_t users = 0;
-  };
-
-  struct cq_record {
-    std::uint16_t function = 0;
-    std::uint32_t users = 0;
-  };
-
-  struct mkey_record {
-    std::uint16_t function = 0;
-    std::uint32_t pd = 0;
-  };
-
-  struct qp_record {
-    std::uint16_t function = 0;
-    qpc context;        ///< as commands have set it; `state` is the present one
-    qpc_common common;  ///< the lines as last written
-    qpc_address address;
-    qpc_requester requester;
-    qpc_responder responder;
-  };
-
   using failure = std::optional<command_result>;
+
+  /// A queue in host memory as a command describes it.
+  struct queue_shape {
+    std::uint64_t bytes = 0;
+    std::uint8_t log_page_size = 0;  ///< minus LogPageBase
+    std::uint8_t page_offset = 0;    ///< in units of 64 bytes
+  };
+
+  struct transition;
 
   [[nodiscard]] static command_result fail(command_status status, command_syndrome why) {
     return {status, why, cmd_out::Size};
   }
 
-  command_result dispatch(const cmd_in& head, std::span<const std::uint8_t> input,
-                          std::uint8_t* output);
-  command_result enable(const cmd_in& head, bool on);
-  command_result create_mkey(std::span<const std::uint8_t> input, std::uint8_t* output);
-  command_result create_cq(std::span<const std::uint8_t> input, std::uint8_t* output);
-  command_result create_qp(std::span<const std::uint8_t> input, std::uint8_t* output);
-  command_result destroy(const cmd_in& head);
-  command_result modify_qp(const cmd_in& head, std::span<const std::uint8_t> input);
-  command_result query_qp(const cmd_in& head, std::uint8_t* output);
-  command_result set_roce_address(std::span<const std::uint8_t> input);
+  static command_result created(std::uint32_t number, std::uint8_t* output) {
+    cmd_out{.number = number}.pack(output);
+    return {.output_bytes = cmd_out::Size};
+  }
 
-  failure set_init(qp_record& qp, const qpc& wanted, std::uint32_t options);
-  failure set_rtr(qp_record& qp, const qpc& wanted, std::uint32_t options);
-  failure set_rts(qp_record& qp, const qpc& wanted, std::uint32_t options);
-  static void set_options(qp_record& qp, const qpc& wanted, std::uint32_t options);
+  static command_result full() {
+    return fail(command_status::NoResources, command_syndrome::TableFull);
+  }
+
+  static command_result busy() {
+    return fail(command_status::ResourceBusy, command_syndrome::InUse);
+  }
+
+  static command_result done() { return {.output_bytes = cmd_out::Size}; }
+
+  // commands.cpp
+  command_result dispatch(const cmd_in& head, command_input input, std::uint8_t* output);
+  command_result dispatch_object(const cmd_in& head, command_input input, std::uint8_t* output);
+  command_result enable(const cmd_in& head, bool on);
+  command_result teardown();
+  command_result alloc_pd(std::uint8_t* output);
+  command_result dealloc_pd(std::uint32_t number);
+  command_result alloc_uar(std::uint8_t* output);
+  command_result dealloc_uar(std::uint32_t number);
+  command_result set_roce_address(command_input input);
+
+  // mkey_commands.cpp
+  command_result create_mkey(command_input input, std::uint8_t* output);
+  command_result destroy_mkey(std::uint32_t number);
+  command_result query_mkey(std::uint32_t number, std::uint8_t* output);
+  failure check_mkey(const create_mkey_in& in) const;
+  failure check_pages(const create_mkey_in& in, command_input input, std::uint64_t& pages) const;
+
+  // queue_commands.cpp
+  command_result create_eq(command_input input, std::uint8_t* output);
+  command_result destroy_eq(std::uint32_t number);
+  command_result query_eq(std::uint32_t number, std::uint8_t* output);
+  command_result create_cq(command_input input, std::uint8_t* output);
+  command_result destroy_cq(std::uint32_t number);
+  command_result query_cq(std::uint32_t number, std::uint8_t* output);
+  command_result create_srq(command_input input, std::uint8_t* output);
+  command_result destroy_srq(std::uint32_t number);
+  command_result query_srq(std::uint32_t number, std::uint8_t* output);
+  command_result arm_rq(command_input input);
+  void tell_completion(std::uint32_t number, const cqc_line& line);
+  void tell_completion(std::uint32_t number, const eqc_line& line);
+  void tell_responder(std::uint32_t number, const srq_line& line);
+
+  // qp_commands.cpp
+  command_result create_qp(command_input input, std::uint8_t* output);
+  failure check_qp(const create_qp_in& in) const;
+  command_result destroy_qp(std::uint32_t number);
+  command_result query_qp(std::uint32_t number, std::uint8_t* output);
+  void count_qp(const qpc& context, int change);
+  void tell_owners(std::uint32_t qpn, const qp_record& qp);
+
+  // qp_transitions.cpp
+  command_result modify_qp(const cmd_in& head, command_input input);
+  command_result fail_qp(std::uint32_t number);
+  command_result reset_qp(std::uint32_t number);
+  failure apply(const transition& step, qp_record& qp, const modify_qp_in& wanted) const;
+  failure set_pkey(qp_record& qp, const ads& path) const;
+  failure set_init(qp_record& qp, const qpc& wanted) const;
+  failure set_rtr(qp_record& qp, const qpc& wanted) const;
+  failure set_source(qp_record& qp, const ads& path) const;
+  failure set_rts(qp_record& qp, const qpc& wanted) const;
+  failure set_options(qp_record& qp, const qpc& wanted, std::uint32_t options) const;
+
+  /// The first byte of a queue whose pages form one range, or nothing. The page addresses follow
+  /// the input's fixed part, which is equally long in all commands that create a queue.
+  static std::optional<std::uint64_t> contiguous_base(command_input input, const queue_shape& queue,
+                                                      command_result& why);
 
   void write_line(context_kind kind, std::uint32_t index, const auto& line) {
     context_write& write = effects_.lines.emplace_back();
@@ -180,31 +203,27 @@ class command_core {
     line.pack(write.data.data());
   }
 
-  static std::optional<std::uint64_t> contiguous_base(std::span<const std::uint8_t> input,
-                                                      std::uint64_t bytes,
-                                                      std::uint8_t log_page_size,
-                                                      std::uint8_t page_offset,
-                                                      command_result& why);
-  void tell_owners(std::uint32_t qpn, const qp_record& qp);
-
+  /// The object of this number if it is the caller's.
   template <class Record>
-  [[nodiscard]] Record* owned(std::map<std::uint32_t, Record>& table, std::uint32_t number) {
+  [[nodiscard]] Record* owned(number_table<Record>& table, std::uint32_t number) const {
     const auto found = table.find(number);
     return found != table.end() && found->second.function == caller_ ? &found->second : nullptr;
   }
 
+  template <class Record>
+  [[nodiscard]] const Record* owned(const number_table<Record>& table, std::uint32_t number) const {
+    const auto found = table.find(number);
+    return found != table.end() && found->second.function == caller_ ? &found->second : nullptr;
+  }
+
+  [[nodiscard]] function_record& mine() { return tables_.functions[caller_]; }
+
+  [[nodiscard]] const function_record& mine() const { return tables_.functions[caller_]; }
+
   command_limits limits_;
   std::uint16_t caller_ = 0;
   command_effects effects_;
-  std::vector<function_record> functions_;
-  number_pool pd_numbers_;
-  number_pool cq_numbers_;
-  number_pool qp_numbers_;
-  number_pool mkey_numbers_;
-  std::map<std::uint32_t, pd_record> pds_;
-  std::map<std::uint32_t, cq_record> cqs_;
-  std::map<std::uint32_t, mkey_record> mkeys_;
-  std::map<std::uint32_t, qp_record> qps_;
+  command_tables tables_;
 };
 
 }  // namespace carillon

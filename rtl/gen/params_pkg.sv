@@ -123,6 +123,8 @@ package params_pkg;
   localparam int unsigned NicLogMaxSrq = 8;
   // log2 of the event queues
   localparam int unsigned NicLogMaxEq = 6;
+  // log2 of the READs and atomics that a QP may have outstanding, as requester and as responder
+  localparam int unsigned NicLogMaxRdAtomic = 4;
   // MSI-X vectors of a function
   localparam int unsigned NicMsixVectors = 64;
   // address of BAR0 after reset

@@ -104,6 +104,7 @@ struct node : pcie_side {
         line_writes(context, "line_writes" + suffix, 4),
         owners(context, "owners" + suffix, 4),
         completion_commands(context, "completion_commands" + suffix, 4),
+        srq_commands(context, "srq_commands" + suffix, 4),
         ram(("qpc_ram" + suffix).c_str(), shared,
             {{{line_reads, lines, "pcie_endpoint"}}, {&line_writes}, {}}),
         endpoint(("pcie_endpoint" + suffix).c_str(), shared,
@@ -114,11 +115,13 @@ struct node : pcie_side {
                   lines,
                   line_writes,
                   {&owners},
-                  completion_commands},
+                  completion_commands,
+                  srq_commands},
                  mac),
         uar(("uar" + suffix).c_str(), shared, uar_writes, cqes, ram),
         owner_drain("owner_drain" + suffix, context, owners),
         completion_drain("completion_drain" + suffix, context, completion_commands),
+        srq_drain("srq_drain" + suffix, context, srq_commands),
         driver(host, {0x80000000, 0x2000000000, 0}, shared.posted,
                gid_of_ipv4(0x0a000000 | static_cast<std::uint32_t>(mac & 0xff))) {}
 
@@ -132,11 +135,13 @@ struct node : pcie_side {
   stream<context_write> line_writes;
   stream<qp_command> owners;
   stream<cq_command> completion_commands;
+  stream<srq_command> srq_commands;
   qpc_ram ram;
   pcie_endpoint endpoint;
   fake_uar uar;
   drain<qp_command> owner_drain;
   drain<cq_command> completion_drain;
+  drain<srq_command> srq_drain;
   device driver;
 };
 
