@@ -304,7 +304,7 @@ INSTANTIATE_TEST_SUITE_P(
         bad_input{"negative", "[workload]\nsize = -1\n", {"workload.size", "-1 is out of range"}},
         bad_input{"word",
                   "[workload]\nkind = \"pingpong\"\n",
-                  {"s.toml:2: workload.kind", "write_lat, ping_pong or stream"}},
+                  {"s.toml:2: workload.kind", "write_lat, ping_pong, stream or mixed"}},
         bad_input{"inline", "[workload]\ninline = 3\n", {"workload.inline", "\"auto\""}},
         bad_input{"power", "[workload]\nqueue_depth = 48\n", {"workload.queue_depth", "32 and 64"}},
         bad_input{"parameter",

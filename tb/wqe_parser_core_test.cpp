@@ -11,7 +11,16 @@
 namespace carillon {
 namespace {
 
-using namespace bench;
+using bench::as_line;
+using bench::Function;
+using bench::good_key;
+using bench::Length;
+using bench::Lkey;
+using bench::Pd;
+using bench::Qpn;
+using bench::ready_qp;
+using bench::Start;
+using bench::wqe_bytes;
 
 wqe_verdict verdict_on(const wqe_item& wqe, const qpc_common& qp = ready_qp()) {
   return check_context(wqe, shape_of(wqe, qp.service), true, qp);
@@ -410,8 +419,9 @@ struct wqe_parser_key : wqe_parser_core {
   }
 
   mkey_line key = good_key();
-  const std::vector<key_purpose> none;
-  const std::vector<key_purpose> all = {key_purpose::read, key_purpose::write, key_purpose::invalidate};
+  const std::vector<key_purpose> none{};
+  const std::vector<key_purpose> all = {key_purpose::read, key_purpose::write,
+                                        key_purpose::invalidate};
 };
 
 TEST_F(wqe_parser_key, covers_its_range_to_the_byte) {

@@ -15,7 +15,19 @@
 namespace carillon {
 namespace {
 
-using namespace bench;
+using bench::context_lines;
+using bench::good_key;
+using bench::KeyIndex;
+using bench::Length;
+using bench::Lkey;
+using bench::Qpn;
+using bench::ready_qp;
+using bench::sink;
+using bench::source;
+using bench::stage_bench;
+using bench::Start;
+using bench::Variant;
+using bench::wqe_bytes;
 
 /// The parser between a source that pushes WQEs, a context RAM of the reference latency (5 with the
 /// hop) and a sink.

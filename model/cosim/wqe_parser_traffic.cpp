@@ -273,15 +273,7 @@ void wqe_parser_traffic::add_pointers(draft& of) {
              : count < MaxSge ? "sge.some"
                               : "sge.most");
   if (count >= 2 && random_.chance(1, 32)) {
-    // The longest message, or one byte more.
-    const bool over = random_.chance(1, 2);
-    cover_.hit(over ? "length.over_two_gib" : "length.two_gib");
-    for (const std::uint32_t bytes : {0x7fffffffU, over ? 2U : 1U}) {
-      data_seg segment = good_segment(of.wqe.qpn);
-      segment.address = what_.keys[segment.lkey >> MkeyVariantBits].start_addr;
-      segment.byte_count = bytes;
-      put(of, segment);
-    }
+    add_longest(of);
     return;
   }
   const bool faulty = random_.chance(1, 6);
@@ -297,6 +289,18 @@ void wqe_parser_traffic::add_pointers(draft& of) {
     if (faulty && i == fault_at) {
       spoil_segment(of, segment);
     }
+    put(of, segment);
+  }
+}
+
+/// Two pointers to the longest message, or to one byte more.
+void wqe_parser_traffic::add_longest(draft& of) {
+  const bool over = random_.chance(1, 2);
+  cover_.hit(over ? "length.over_two_gib" : "length.two_gib");
+  for (const std::uint32_t bytes : {0x7fffffffU, over ? 2U : 1U}) {
+    data_seg segment = good_segment(of.wqe.qpn);
+    segment.address = what_.keys[segment.lkey >> MkeyVariantBits].start_addr;
+    segment.byte_count = bytes;
     put(of, segment);
   }
 }

@@ -50,6 +50,7 @@ class wqe_parser_traffic {
   void add_data(draft& of);
   void add_inline(draft& of);
   void add_pointers(draft& of);
+  void add_longest(draft& of);
   void add_atomic_data(draft& of);
   std::uint64_t datagram_bytes(const draft& of);
   data_seg good_segment(std::uint32_t qpn);
