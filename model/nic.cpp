@@ -133,8 +133,6 @@ struct nic::parts {
       make.of<context_write>("pcie_endpoint.context_write", ShortQueue);
   std::unique_ptr<stream<context_write>> responder_lines =
       make.of<context_write>("responder.context_write", 16);
-  std::unique_ptr<stream<qp_error>> send_errors =
-      make.of<qp_error>("tx_sched.qp_error", ShortQueue);
   std::unique_ptr<stream<qp_error>> requester_errors =
       make.of<qp_error>("requester.qp_error", ShortQueue);
   std::unique_ptr<stream<qp_error>> responder_errors =
@@ -260,14 +258,16 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                                               [this] { dma->on_credits(); }});
   add<uar>("uar", uar::ports{*uar_writes, *uar_reads, *uar_answers, *uar_context.reads,
                              *uar_context.lines, *doorbells, *queue_doorbells});
-  add<wqe_fetch>("wqe_fetch",
-                 wqe_fetch::ports{*doorbells, *fetch_context.reads, *fetch_context.lines,
-                                  *fetch_dma.reads, *fetch_dma.done, *fetch_commands, *wqes});
+  add<wqe_fetch>(
+      "wqe_fetch",
+      wqe_fetch::ports{*doorbells, *fetch_context.reads, *fetch_context.lines, *fetch_dma.reads,
+                       *fetch_dma.done, *fetch_commands, *refetches, *wqes});
   add_twin<wqe_parser>({*wqes, *parser_context.reads, *parser_context.lines, *parser_keys.reads,
                         *parser_keys.lines, *work},
                        options);
-  add<tx_sched>("tx_sched", tx_sched::ports{*work, *acknowledges, *left, *sched_commands, *packets,
-                                            *direct, *sent, *send_errors});
+  add<tx_sched>("tx_sched", tx_sched::ports{*work, *acknowledges, *left, *sched_commands,
+                                            *send_controls, *packets, *direct, *sent, *refetches,
+                                            *local_invalidations, *response_failures});
   add<payload_dma>("payload_dma",
                    payload_dma::ports{*packets, *payload_reads.reads, *payload_reads.done, *filled,
                                       *left, *payload_keys.reads, *payload_keys.lines});
@@ -285,7 +285,11 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
       responder::ports{*requests, *responder_commands, *responder_keys.reads, *responder_keys.lines,
                        *receive_dma.reads, *receive_dma.done, *payload_writes, *responder_lines,
                        *commits, *acknowledges, *receive_cqes});
-  add<requester>("requester", requester::ports{*sent, *responses, *requester_commands, *send_cqes});
+  add<requester>(
+      "requester",
+      requester::ports{*sent, *responses, *requester_commands, *responder_faults,
+                       *requester_keys.lines, *requester_keys.reads, *send_cqes, *send_controls,
+                       *response_writes, *requester_errors, *requester_faults, *requester_events});
   add<completion>("completion",
                   completion::ports{*receive_cqes, *send_cqes, *responder_events, *requester_events,
                                     *queue_doorbells, *cq_commands, *completion_context.reads,
@@ -303,18 +307,21 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                                {*builder_context.reads, *builder_context.lines, "packet_builder"},
                                {*payload_keys.reads, *payload_keys.lines, "payload_dma"},
                                {*responder_keys.reads, *responder_keys.lines, "responder"},
+                               {*requester_keys.reads, *requester_keys.lines, "requester"},
                                {*completion_context.reads, *completion_context.lines, "completion"},
                                {*command_context.reads, *command_context.lines, "pcie_endpoint"}},
                               {command_lines.get(), responder_lines.get()},
-                              {send_errors.get()},
-                              {}});
+                              {requester_errors.get()},
+                              {local_invalidations.get()}});
   dma = &add<dma_engine>(
       "dma_engine", dma_engine::ports{port,
                                       {{*fetch_dma.reads, *fetch_dma.done, "wqe_fetch"},
                                        {*payload_reads.reads, *payload_reads.done, "payload_dma"},
                                        {*receive_dma.reads, *receive_dma.done, "responder"},
                                        {*record_dma.reads, *record_dma.done, "completion"}},
-                                      {{*payload_writes, "responder"}, {*cqe_writes, "completion"}},
+                                      {{*payload_writes, "responder"},
+                                       {*response_writes, "requester"},
+                                       {*cqe_writes, "completion"}},
                                       {register_answers.get(), uar_answers.get(), refusals.get()},
                                       *completion_tlps});
   add<pcie_endpoint>("pcie_endpoint",

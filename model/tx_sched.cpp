@@ -1,9 +1,9 @@
 #include "tx_sched.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
+#include "common/psn.h"
 #include "gen/contexts.h"
 #include "gen/wire.h"
 #include "gen/wqe.h"
@@ -12,30 +12,21 @@ namespace carillon {
 
 namespace {
 
-namespace spec = stage_spec::tx_sched;
-
-constexpr std::uint32_t PsnMask = 0xffffff;
-
-std::uint32_t mtu_bytes(std::uint8_t code) {
-  return 128U << code;
+std::uint32_t mtu_of(const work_item& item, std::uint32_t port_mtu) {
+  // A UD queue needs no path MTU of its own.
+  return item.datagram() && item.mtu_code == 0 ? port_mtu : 128U << item.mtu_code;
 }
 
-/// What a packet costs its QP; one without payload is not free.
-std::uint32_t charge(std::uint32_t payload) {
-  return std::max(payload, 1U);
+cqe_syndrome syndrome_of(dma_status status) {
+  const bool refused =
+      status == dma_status::unsupported_request || status == dma_status::completer_abort;
+  return refused ? cqe_syndrome::LocalProtection : cqe_syndrome::LocalQpOperation;
 }
 
-struct ctrl_flags {
-  bool signaled = false;
-  bool solicited = false;
-};
-
-ctrl_flags ctrl_flags_of(std::uint8_t fm_ce_se) {
-  std::array<std::uint8_t, ctrl_seg::Size> raw{};
-  raw[ctrl_seg::at::Ce] = fm_ce_se;
-  const ctrl_seg control = ctrl_seg::unpack(raw.data());
-  return {control.ce == completion_mode::Always || control.ce == completion_mode::AlwaysWithEvent,
-          control.se != 0};
+/// The note is about the packet of that PSN, among others.
+bool covers(const sent_packet& note, std::uint32_t psn) {
+  return !note.no_packet &&
+         psn_distance(note.first_psn, psn) <= psn_distance(note.first_psn, note.psn);
 }
 
 }  // namespace
@@ -45,63 +36,291 @@ tx_sched::tx_sched(const sc_core::sc_module_name& name, nic_shared& nic, const p
       nic_(nic),
       ports_(connected),
       queues_(std::size_t{1} << nic.context.params.nic.log_max_qp),
+      responses_(queues_.size()),
       quantum_(static_cast<std::uint32_t>(nic.context.params.wire.mtu)),
+      window_(static_cast<std::uint32_t>(nic.context.params.nic.send_window)),
       order_reason_(nic.context.trace.intern("order")),
       weight_reason_(nic.context.trace.intern("weight")),
       payload_reason_(nic.context.trace.intern("credit:" + connected.payload.name())),
       direct_reason_(nic.context.trace.intern("credit:" + connected.direct.name())),
       overtake_reason_(nic.context.trace.intern("payload_order")),
       sent_reason_(nic.context.trace.intern("credit:" + connected.sent.name())),
-      error_reason_(nic.context.trace.intern("credit:" + connected.errors.name())) {
+      invalidate_reason_(nic.context.trace.intern("credit:" + connected.invalidations.name())),
+      data_reason_(nic.context.trace.intern("payload_read")) {
+  const auto name_hold = [this](sched_hold hold, std::string_view reason) {
+    hold_reasons_[static_cast<std::size_t>(hold)] = context_.trace.intern(reason);
+  };
+  name_hold(sched_hold::drain, "sq_drain");
+  name_hold(sched_hold::fence, "fence");
+  name_hold(sched_hold::max_rd_atomic, "max_rd_atomic");
+  name_hold(sched_hold::window, "window");
   ports_.work.to(*this, site());
   ports_.acknowledges.to(*this, site());
   ports_.left.to(*this, site());
   ports_.commands.to(*this, site());
+  ports_.controls.to(*this, site());
   ports_.payload.from(*this, site());
   ports_.direct.from(*this, site());
   ports_.sent.from(*this, site());
-  ports_.errors.from(*this, site());
+  ports_.refetches.from(*this, site());
+  ports_.invalidations.from(*this, site());
+  ports_.failures.from(*this, site());
   watch(ports_.work,
         {blocker::condition("sched_slots", [this](cycle_t t) { return full_in_ == t; })});
-  watch(ports_.acknowledges, {blocker::credit(ports_.direct)});
+  watch(ports_.acknowledges, {});
   watch(ports_.left, {});
   watch(ports_.commands, {});
+  watch(ports_.controls, {blocker::credit(ports_.refetches)});
 }
 
 void tx_sched::evaluate(cycle_t t) {
   take_command(t);
-  if (ports_.left.takeable(t)) {
-    --queues_[ports_.left.take(t).qpn].in_payload;
-  }
+  take_control(t);
+  take_left(t);
   take_work(t);
-  if (!grant_acknowledge(t)) {
-    grant_request(t);
+  take_response(t);
+  mark_drained(t);
+  send_notes(t);
+  report_failures(t);
+  const bool granted = grant_control(t) || grant_read(t) || grant_request(t);
+  if (granted && anything_waits()) {
+    wake(t + 1);
+  }
+  if (full_in_ == t && !slots_full()) {
+    wake(t + 1);
   }
 }
+
+// Commands ----
 
 void tx_sched::take_command(cycle_t t) {
   if (!ports_.commands.takeable(t)) {
     return;
   }
   const qp_command item = ports_.commands.take(t);
-  queue_state& queue = queues_[item.qpn];
+  sched_queue& queue = queues_[item.qpn];
+  const auto works = static_cast<unsigned>(queue.works.size());
   switch (static_cast<qp_state>(item.state)) {
     case qp_state::Rts:
-      queue.psn = item.send_psn & PsnMask;
-      queue.since_ack_request = 0;
-      queue.error = false;
-      queue.reset = false;
+      if (queue.draining) {
+        queue.draining = false;
+        queue.mark_wanted = false;
+        held_ += works;
+      }
+      start(queue, item);
+      break;
+    case qp_state::Sqd:
+      if (!queue.draining) {
+        queue.draining = true;
+        queue.mark_wanted = true;
+        held_ -= works;
+        draining_.push(item.qpn);
+      }
       break;
     case qp_state::Err:
       queue.error = true;
+      queue.reset = false;  // what comes is flushed, not dropped
       break;
     case qp_state::Reset:
-      discard(item.qpn);
-      break;
+      discard(t, item.qpn);
+      return;
     default:
+      return;
+  }
+  enter_round(t, item.qpn);
+}
+
+void tx_sched::start(sched_queue& queue, const qp_command& item) {
+  queue.max_reads = 1U << qpc_requester::unpack(item.requester.data()).log_sra_max;
+  queue.reliable = item.service == static_cast<std::uint8_t>(qp_service::Rc);
+  queue.reset = false;
+  if (!queue.ready) {
+    queue.ready = true;
+    queue.psn = item.send_psn & PsnMask;
+    queue.acked = queue.psn;
+    queue.reads = 0;
+    queue.since_ack_request = 0;
+    queue.begun_to = 0;
+    queue.epoch = 0;
+    queue.resume = false;
+  } else if (queue.reliable) {
+    return;  // only a reset ends an error
+  } else if (queue.error || queue.failed) {
+    // From SQER: what was posted before goes its way, flushed.
+    for (std::size_t i = 0; i < queue.works.size(); ++i) {
+      queue.works[i].item.syndrome = static_cast<std::uint8_t>(cqe_syndrome::WrFlushed);
+    }
+  }
+  queue.error = false;
+  queue.failed = false;
+}
+
+void tx_sched::discard(cycle_t t, std::uint32_t qpn) {
+  sched_queue& queue = queues_[qpn];
+  nic_.counters.add(counter::WqeDroppedState, queue.works.size());
+  if (!queue.draining) {
+    held_ -= static_cast<unsigned>(queue.works.size());
+  }
+  queue.works.clear();
+  queue.notes.clear();
+  leave_round(qpn);
+  queue.parked = false;
+  queue.error = false;
+  queue.failed = false;
+  queue.draining = false;
+  queue.mark_wanted = false;
+  queue.resume = false;
+  queue.ready = false;
+  queue.reset = true;
+  queue.deficit = 0;
+  queue.stale_in_payload = queue.to_payload;
+  responses_[qpn].reset();
+  line_up(t, qpn);
+}
+
+// The requester's controls ----
+
+void tx_sched::take_control(cycle_t t) {
+  if (!ports_.controls.takeable(t)) {
+    return;
+  }
+  if (!ports_.refetches.has_credit(t)) {
+    ports_.refetches.ask_credit(t);
+    return;
+  }
+  const send_control item = ports_.controls.take(t);
+  sched_queue& queue = queues_[item.qpn];
+  if (queue.reset) {
+    return;  // was on its way
+  }
+  switch (item.kind) {
+    case send_control_kind::progress:
+      queue.acked = item.psn;
+      queue.reads -= std::min<std::uint32_t>(queue.reads, item.reads_done);
+      break;
+    case send_control_kind::halt:
+      queue.epoch = item.epoch;
+      drop_stale(t, item.qpn);
+      return;
+    case send_control_kind::restart: {
+      queue.epoch = item.epoch;
+      drop_stale(t, item.qpn);
+      queue.failed = false;
+      queue.psn = item.psn;
+      queue.acked = item.psn;
+      queue.reads = 0;
+      queue.since_ack_request = 0;
+      queue.stale_in_payload = queue.to_payload;
+      queue.resume = true;
+      queue.resume_skip = item.skip;
+      queue.resume_index = item.wqe_index;
+      refetch again;
+      again.qpn = item.qpn;
+      again.epoch = item.epoch;
+      again.wqe_index = item.wqe_index;
+      ports_.refetches.push(t, 1, again);
+      return;
+    }
+    case send_control_kind::error:
+      queue.error = true;
       break;
   }
+  enter_round(t, item.qpn);
 }
+
+/// All work requests held are of an older epoch.
+void tx_sched::drop_stale(cycle_t t, std::uint32_t qpn) {
+  sched_queue& queue = queues_[qpn];
+  nic_.counters.add(counter::TxStaleWork, queue.works.size());
+  for (std::size_t i = 0; i < queue.works.size(); ++i) {
+    held_work& each = queue.works[i];
+    nic_.posted.post(qpn, each.item.wqe_index, each.next.wait_until(context_, site(), t));
+  }
+  if (!queue.draining) {
+    held_ -= static_cast<unsigned>(queue.works.size());
+  }
+  queue.works.clear();
+  queue.deficit = 0;
+  leave_round(qpn);
+  queue.parked = false;
+}
+
+// Packets that leave payload_dma ----
+
+void tx_sched::take_left(cycle_t t) {
+  if (!ports_.left.takeable(t)) {
+    return;
+  }
+  const payload_left item = ports_.left.take(t);
+  const bool failed = item.status != dma_status::ok;
+  if (item.response) {
+    sched_responses& responses = responses_[item.qpn];
+    const bool stale = responses.stale();
+    responses.left_payload();
+    if (failed && !stale) {
+      responses.fail(item.psn);
+      failures_.push({{}, item.qpn, item.psn});
+    }
+    line_up(t, item.qpn);
+    return;
+  }
+  sched_queue& queue = queues_[item.qpn];
+  const bool stale = static_cast<std::int32_t>(queue.stale_in_payload - queue.left_payload) > 0;
+  ++queue.left_payload;
+  if (failed && !stale) {
+    payload_failed(t, item);
+  }
+  if (!queue.noting && !queue.notes.empty() && queue.passed(queue.notes.front().after)) {
+    queue.noting = true;
+    noting_.push(item.qpn);
+  }
+}
+
+/// The requester completes the packet's WQE with an error; nothing more of the QP is sent. The
+/// peer never gets the packet, so nothing behind it can be acknowledged.
+void tx_sched::payload_failed(cycle_t t, const payload_left& item) {
+  sched_queue& queue = queues_[item.qpn];
+  queue.failed = true;
+  const auto syndrome = static_cast<std::uint8_t>(syndrome_of(item.status));
+  const auto vendor = static_cast<std::uint8_t>(vendor_syndrome::PayloadRead);
+  // Of UC and UD the requester has not heard of the WQE yet.
+  for (std::size_t i = 0; i < queue.notes.size(); ++i) {
+    sent_packet& note = queue.notes[i].note;
+    if (covers(note, item.psn)) {
+      if (note.syndrome == 0) {
+        note.syndrome = syndrome;
+        note.vendor_syndrome = vendor;
+      }
+      enter_round(t, item.qpn);
+      return;
+    }
+  }
+  sent_packet note;
+  const bool in_head = !queue.works.empty() && queue.works.front().begun &&
+                       !psn_before(item.psn, queue.works.front().first_psn);
+  if (!in_head && !queue.reliable) {
+    return;  // a further packet of a WQE that has failed
+  }
+  if (in_head) {
+    held_work& head = queue.works.front();
+    note = note_of(queue, head, head.next.wait_until(context_, site(), t));
+    finish_work(t, item.qpn);
+    if (queue.works.empty()) {
+      leave_round(item.qpn);
+      queue.parked = false;
+    }
+  }
+  note.qpn = item.qpn;
+  note.epoch = queue.epoch;
+  note.psn = item.psn;
+  note.last = true;
+  note.syndrome = syndrome;
+  note.vendor_syndrome = vendor;
+  add_note(t, item.qpn, note);
+  enter_round(t, item.qpn);
+}
+
+// Work requests ----
 
 void tx_sched::take_work(cycle_t t) {
   if (!ports_.work.takeable(t)) {
@@ -112,254 +331,42 @@ void tx_sched::take_work(cycle_t t) {
     return;
   }
   const unsigned beats = ports_.work.front_beats();
-  active_work work;
+  held_work work;
   work.item = ports_.work.take(t);
-  if (work.item.drop || queues_[work.item.qpn].reset) {
+  const std::uint32_t qpn = work.item.qpn;
+  sched_queue& queue = queues_[qpn];
+  if (work.item.drop || queue.reset) {
     nic_.counters.add(counter::WqeDroppedState);
     return;
   }
+  if (work.item.epoch != queue.epoch) {
+    nic_.counters.add(counter::TxStaleWork);
+    nic_.posted.post(qpn, work.item.wqe_index, work.item.trace);
+    return;
+  }
+  queue.reliable = work.item.service == static_cast<std::uint8_t>(qp_service::Rc);
   const cycle_t available = t + beats - 1;
   work.item.trace = context_.trace.service(work.item.trace, site(), time_of(t), time_of(available));
   work.available = available;
-  queue_state& queue = queues_[work.item.qpn];
+  work.mtu = mtu_of(work.item, quantum_);
+  if (queue.resume) {
+    CARILLON_CHECK(work.item.wqe_index == queue.resume_index,
+                   "{}: QP {} goes on with WQE {} and not {} in cycle {}", path(), qpn,
+                   work.item.wqe_index, queue.resume_index, t);
+    queue.resume = false;
+    work.offset = queue.resume_skip * work.mtu;
+  }
+  if (work.item.datagram() && work.item.length > work.mtu && work.item.syndrome == 0) {
+    work.item.syndrome = static_cast<std::uint8_t>(cqe_syndrome::LocalLength);
+  }
   work.next = {work.item.trace, available, queue.works.empty() ? weight_reason_ : order_reason_};
-  const std::uint32_t qpn = work.item.qpn;
-  queue.works.push_back(std::move(work));
-  ++held_;
-  if (!queue.active) {
-    queue.active = true;
+  queue.works.push(std::move(work));
+  if (!queue.draining) {
+    ++held_;
+  }
+  if (!queue.active && !queue.parked) {
     queue.deficit = 0;
-    round_.push_back(qpn);
-  }
-}
-
-bool tx_sched::grant_acknowledge(cycle_t t) {
-  if (!ports_.acknowledges.takeable(t)) {
-    return false;
-  }
-  if (!ports_.direct.has_credit(t)) {
-    ports_.direct.ask_credit(t);
-    return false;
-  }
-  const response_item item = ports_.acknowledges.take(t);
-  packet_item packet;
-  packet.trace = item.trace;
-  packet.source = packet_source::acknowledge;
-  packet.order = order_++;
-  packet.function = item.function;
-  packet.qpn = item.qpn;
-  packet.psn = item.psn;
-  packet.syndrome = item.syndrome;
-  packet.msn = item.msn;
-  ports_.direct.push(t, spec::Latency, std::move(packet));
-  if (!round_.empty()) {
-    wake(t + 1);
-  }
-  return true;
-}
-
-bool tx_sched::grant_request(cycle_t t) {
-  cycle_t next = NeverCycle;
-  for (std::size_t i = 0; i < round_.size(); ++i) {
-    const std::uint32_t qpn = round_[i];
-    active_work& head = queues_[qpn].works.front();
-    if (head.available > t) {
-      next = std::min(next, head.available);
-      continue;
-    }
-    if (try_grant(t, qpn) == outcome::blocked) {
-      continue;
-    }
-    // The QPs before it could not move; they keep their turn.
-    queue_state& queue = queues_[qpn];
-    const auto place = round_.begin() + static_cast<std::ptrdiff_t>(i);
-    if (queue.works.empty()) {
-      queue.active = false;
-      round_.erase(place);
-    } else if (ends_turn(queue)) {
-      round_.erase(place);
-      round_.push_back(qpn);
-    }
-    if (!round_.empty()) {
-      wake(t + 1);
-    }
-    if (full_in_ == t && !slots_full()) {
-      wake(t + 1);
-    }
-    return true;
-  }
-  if (next != NeverCycle) {
-    wake(next);
-  }
-  return false;
-}
-
-tx_sched::outcome tx_sched::try_grant(cycle_t t, std::uint32_t qpn) {
-  queue_state& queue = queues_[qpn];
-  active_work& head = queue.works.front();
-  work_item& item = head.item;
-  if (queue.error || item.syndrome != 0) {
-    return fail(t, qpn);
-  }
-  const std::uint32_t mtu = mtu_bytes(item.mtu_code);
-  const std::uint32_t bytes = std::min(item.length - head.offset, mtu);
-  const bool first = head.offset == 0;
-  const bool last = head.offset + bytes == item.length;
-  const bool fetched = bytes != 0 && !item.is_inline;
-  stream<packet_item>& output = fetched ? ports_.payload : ports_.direct;
-  if (!fetched && queue.in_payload != 0) {
-    return block(t, qpn, overtake_reason_);
-  }
-  if (!output.has_credit(t)) {
-    output.ask_credit(t);
-    return block(t, qpn, fetched ? payload_reason_ : direct_reason_);
-  }
-  if (last && !ports_.sent.has_credit(t)) {
-    ports_.sent.ask_credit(t);
-    return block(t, qpn, sent_reason_);
-  }
-  packet_item packet;
-  packet.trace = head.next.wait_until(context_, site(), t);
-  packet.order = order_++;
-  packet.function = item.function;
-  packet.qpn = qpn;
-  packet.wqe_opcode = item.opcode;
-  packet.service = item.service;
-  packet.psn = queue.psn;
-  packet.payload = bytes;
-  packet.first = first;
-  packet.last = last;
-  packet.remote_address = item.remote_address;
-  packet.rkey = item.rkey;
-  packet.dma_length = item.length;
-  packet.imm = item.imm;
-  packet.is_inline = item.is_inline;
-  packet.sge_count = item.sge_count;
-  packet.message_offset = head.offset;
-  packet.body = item.body;
-  const ctrl_flags flags = ctrl_flags_of(item.fm_ce_se);
-  packet.solicited = last && flags.solicited;
-  const auto interval = static_cast<std::uint32_t>(context_.params.nic.ack_req_interval);
-  packet.ack_request = last || ++queue.since_ack_request >= interval;
-  if (packet.ack_request) {
-    queue.since_ack_request = 0;
-  }
-  const trace_ref granted = packet.trace;
-  output.push(t, spec::Latency, std::move(packet));
-  if (fetched) {
-    ++queue.in_payload;
-  }
-  nic_.counters.add(counter::TxGrants);
-  if (last) {
-    sent_packet note;
-    note.trace = granted;
-    note.qpn = qpn;
-    note.psn = queue.psn;
-    note.last = true;
-    note.wqe_index = item.wqe_index;
-    note.wqebbs = item.wqebbs;
-    note.opcode = item.opcode;
-    note.signaled = flags.signaled;
-    note.length = item.length;
-    note.send_cqn = item.send_cqn;
-    note.function = item.function;
-    ports_.sent.push(t, spec::Latency, note);
-  }
-  queue.psn = (queue.psn + 1) & PsnMask;
-  head.offset += bytes;
-  // Deficit round robin: a turn begins with a quantum on top of what is left of the last one. The
-  // quantum is the same for all QPs, so they share bytes, not packets, whatever their MTU.
-  const std::uint32_t charged = charge(bytes);
-  if (queue.deficit < charged) {
-    queue.deficit += std::max(quantum_, mtu);
-  }
-  queue.deficit -= charged;
-  if (last) {
-    finish_work(t, qpn);
-  } else {
-    // The next packet of the message waited for those before it, now for its turn.
-    head.next = {item.trace, head.available, order_reason_};
-    head.next.waits_for(context_, site(), t, weight_reason_);
-  }
-  return outcome::granted;
-}
-
-tx_sched::outcome tx_sched::block(cycle_t t, std::uint32_t qpn, name_id reason) {
-  queues_[qpn].works.front().next.waits_for(context_, site(), t, reason);
-  return outcome::blocked;
-}
-
-bool tx_sched::ends_turn(const queue_state& queue) const {
-  const active_work& head = queue.works.front();
-  return queue.deficit <
-         charge(std::min(head.item.length - head.offset, mtu_bytes(head.item.mtu_code)));
-}
-
-tx_sched::outcome tx_sched::fail(cycle_t t, std::uint32_t qpn) {
-  queue_state& queue = queues_[qpn];
-  active_work& head = queue.works.front();
-  if (!ports_.sent.has_credit(t)) {
-    ports_.sent.ask_credit(t);
-    return block(t, qpn, sent_reason_);
-  }
-  if (!queue.error && !ports_.errors.has_credit(t)) {
-    ports_.errors.ask_credit(t);
-    return block(t, qpn, error_reason_);
-  }
-  const work_item& item = head.item;
-  sent_packet note;
-  note.trace = head.next.wait_until(context_, site(), t);
-  note.qpn = qpn;
-  note.psn = queue.psn;
-  note.last = true;
-  note.wqe_index = item.wqe_index;
-  note.wqebbs = item.wqebbs;
-  note.opcode = item.opcode;
-  note.signaled = true;
-  // The first error is the WQE's own; the rest of the queue is flushed.
-  note.syndrome = queue.error ? static_cast<std::uint8_t>(cqe_syndrome::WrFlushed) : item.syndrome;
-  note.length = item.length;
-  note.send_cqn = item.send_cqn;
-  note.function = item.function;
-  if (queue.error) {
-    nic_.counters.add(counter::WqeFlushed);
-  } else {
-    qp_error error;
-    error.qpn = qpn;
-    ports_.errors.push(t, 1, error);
-    if (item.syndrome == static_cast<std::uint8_t>(cqe_syndrome::LocalProtection)) {
-      nic_.counters.add(counter::LocalProtectionErrors);
-    }
-    queue.error = true;
-  }
-  ports_.sent.push(t, spec::Latency, note);
-  queue.deficit = 0;
-  finish_work(t, qpn);
-  return outcome::granted;
-}
-
-void tx_sched::finish_work(cycle_t t, std::uint32_t qpn) {
-  queue_state& queue = queues_[qpn];
-  queue.works.pop_front();
-  --held_;
-  if (queue.works.empty()) {
-    queue.deficit = 0;
-  } else {
-    queue.works.front().next.waits_for(context_, site(), t, weight_reason_);
-  }
-}
-
-void tx_sched::discard(std::uint32_t qpn) {
-  queue_state& queue = queues_[qpn];
-  nic_.counters.add(counter::WqeDroppedState, queue.works.size());
-  held_ -= static_cast<unsigned>(queue.works.size());
-  queue.works.clear();
-  queue.error = false;
-  queue.reset = true;
-  queue.deficit = 0;
-  if (queue.active) {
-    queue.active = false;
-    round_.erase(std::find(round_.begin(), round_.end(), qpn));
+    enter_round(t, qpn);
   }
 }
 

@@ -1,12 +1,18 @@
 // tx_sched: which QP sends its next packet.
 //
-// Work requests wait in per-QP queues; deficit round robin over the QPs with a quantum of one MTU
-// of the port, one packet a grant, one grant a cycle, 5 cycles to the next stage. Acknowledges go
-// before everything. So a QP that waits for room in payload_dma blocks nobody else. Packets with
-// nothing to fetch (inline data, zero length, acknowledges) pass payload_dma by; within a QP they
-// wait until its packets have left payload_dma, so PSNs stay in order.
+// Responses go first: acknowledges and atomic results in the order in which they became ready, then
+// the packets of READ responses in turn over the QPs. Then requests: they wait in per-QP queues,
+// served by deficit round robin with a quantum of one MTU of the port. One packet a grant, one
+// grant a cycle, 5 cycles to the next stage. A QP that may not send is out of the round, one that
+// finds no room keeps its turn; neither blocks anybody else. Packets with nothing to fetch pass
+// payload_dma by; within one direction of a QP they wait until its packets have left it, so PSNs
+// stay in order.
+//
+// The requester governs the send queues: it says what is acknowledged, and it sets a queue back. A
+// go-back raises the queue's epoch; work of an older one is dropped and comes again from wqe_fetch.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -14,7 +20,10 @@
 #include "common/held_history.h"
 #include "common/items.h"
 #include "common/nic_shared.h"
+#include "common/ring.h"
 #include "common/stage.h"
+#include "tx_sched/sched_queue.h"
+#include "tx_sched/sched_responses.h"
 
 namespace carillon {
 
@@ -22,67 +31,91 @@ class tx_sched final : public stage {
  public:
   struct ports {
     stream<work_item>& work;
-    stream<response_item>& acknowledges;
+    stream<response_item>& acknowledges;  ///< all responses, from responder
     stream<payload_left>& left;
     stream<qp_command>& commands;
-    stream<packet_item>& payload;  ///< to payload_dma
-    stream<packet_item>& direct;   ///< past it, to packet_builder
-    stream<sent_packet>& sent;     ///< to requester
-    stream<qp_error>& errors;      ///< to qpc_ram
+    stream<send_control>& controls;           ///< from requester
+    stream<packet_item>& payload;             ///< to payload_dma
+    stream<packet_item>& direct;              ///< past it, to packet_builder
+    stream<sent_packet>& sent;                ///< to requester
+    stream<refetch>& refetches;               ///< to wqe_fetch
+    stream<key_invalidation>& invalidations;  ///< to qpc_ram
+    stream<response_failure>& failures;       ///< to responder
   };
 
   tx_sched(const sc_core::sc_module_name& name, nic_shared& nic, const ports& connected);
 
  private:
-  struct active_work {
-    work_item item;
-    cycle_t available = 0;     ///< its last beat is in
-    std::uint32_t offset = 0;  ///< bytes granted so far
-    held_history next;         ///< of its next packet
-  };
-
-  struct queue_state {
-    std::deque<active_work> works;
-    std::uint32_t psn = 0;         ///< of the next packet
-    std::uint32_t in_payload = 0;  ///< packets inside payload_dma
-    std::uint32_t since_ack_request = 0;
-    std::uint32_t deficit = 0;  ///< bytes it may still send in its turn, or is owed for the next
-    bool active = false;        ///< in the round
-    bool error = false;         ///< everything is flushed
-    bool reset = false;         ///< what still comes in is dropped
-  };
-
-  enum class outcome : std::uint8_t { granted, blocked };
+  enum class outcome : std::uint8_t { granted, blocked, parked };
 
   void evaluate(cycle_t t) override;
+
+  // What comes in (tx_sched.cpp)
   void take_command(cycle_t t);
+  void start(sched_queue& queue, const qp_command& item);
+  void discard(cycle_t t, std::uint32_t qpn);
+  void take_control(cycle_t t);
+  void take_left(cycle_t t);
+  void payload_failed(cycle_t t, const payload_left& item);
   void take_work(cycle_t t);
-  bool grant_acknowledge(cycle_t t);
+  void drop_stale(cycle_t t, std::uint32_t qpn);
+
+  // Requests (tx_sched/requests.cpp)
   bool grant_request(cycle_t t);
   outcome try_grant(cycle_t t, std::uint32_t qpn);
+  outcome grant_local(cycle_t t, std::uint32_t qpn);
   outcome fail(cycle_t t, std::uint32_t qpn);
   outcome block(cycle_t t, std::uint32_t qpn, name_id reason);
-  bool ends_turn(const queue_state& queue) const;
+  void begin(sched_queue& queue, held_work& head);
+  packet_item packet_of(sched_queue& queue, const held_work& head, trace_ref history);
+  [[nodiscard]] sent_packet note_of(const sched_queue& queue, const held_work& head,
+                                    trace_ref history) const;
+  void add_note(cycle_t t, std::uint32_t qpn, sent_packet note);
+  void send_notes(cycle_t t);
+  void push_note(cycle_t t, sent_packet note);
+  void mark_drained(cycle_t t);
   void finish_work(cycle_t t, std::uint32_t qpn);
-  void discard(std::uint32_t qpn);
+  void enter_round(cycle_t t, std::uint32_t qpn);
+  void leave_round(std::uint32_t qpn);
+  [[nodiscard]] bool ends_turn(const sched_queue& queue) const;
+
+  // Responses (tx_sched/responses.cpp)
+  void take_response(cycle_t t);
+  bool grant_control(cycle_t t);
+  bool grant_read(cycle_t t);
+  void line_up(cycle_t t, std::uint32_t qpn);
+  void report_failures(cycle_t t);
 
   [[nodiscard]] bool slots_full() const { return held_ >= stage_spec::tx_sched::WorkSlots; }
 
+  [[nodiscard]] bool anything_waits() const {
+    return !round_.empty() || !controls_.empty() || !reads_.empty();
+  }
+
   nic_shared& nic_;
   ports ports_;
-  std::vector<queue_state> queues_;
-  std::deque<std::uint32_t> round_;  ///< active QPs, whose turn it is in front
+  std::vector<sched_queue> queues_;
+  std::vector<sched_responses> responses_;
+  std::deque<std::uint32_t> round_;  ///< QPs that may send, whose turn it is in front
+  ring<std::uint32_t> controls_;  ///< QPs whose next response is an acknowledge or an atomic result
+  ring<std::uint32_t> reads_;     ///< QPs whose next response is READ data
+  ring<std::uint32_t> noting_;    ///< QPs with a held note that may go
+  ring<std::uint32_t> draining_;  ///< QPs that owe the requester a mark
+  ring<response_failure> failures_;
   std::uint64_t order_ = 0;
-  unsigned held_ = 0;
+  unsigned held_ = 0;             ///< slots: work requests, those of QPs in SQD excepted
   cycle_t full_in_ = NeverCycle;  ///< the last cycle in which all slots were held
   const std::uint32_t quantum_;
+  const std::uint32_t window_;
   name_id order_reason_;
   name_id weight_reason_;
   name_id payload_reason_;
   name_id direct_reason_;
   name_id overtake_reason_;
   name_id sent_reason_;
-  name_id error_reason_;
+  name_id invalidate_reason_;
+  name_id data_reason_;
+  std::array<name_id, SchedHolds> hold_reasons_{};
 };
 
 }  // namespace carillon

@@ -42,13 +42,15 @@ wqe_fetch::wqe_fetch(const sc_core::sc_module_name& name, nic_shared& nic, const
       queues_(std::size_t{1} << nic.context.params.nic.log_max_qp),
       arbiter_reason_(nic.context.trace.intern("arbiter")),
       order_reason_(nic.context.trace.intern("order")),
-      batch_reason_(nic.context.trace.intern("doorbell_batch")) {
+      batch_reason_(nic.context.trace.intern("doorbell_batch")),
+      go_back_reason_(nic.context.trace.intern("go_back")) {
   ports_.doorbells.to(*this, site());
   ports_.context_reads.from(*this, site());
   ports_.context_lines.to(*this, site());
   ports_.reads.from(*this, site());
   ports_.done.to(*this, site());
   ports_.commands.to(*this, site());
+  ports_.refetches.to(*this, site());
   ports_.wqes.from(*this, site());
   watch(ports_.doorbells,
         {blocker::condition("lookups", [this](cycle_t) { return lookups_full(); }),
@@ -56,10 +58,12 @@ wqe_fetch::wqe_fetch(const sc_core::sc_module_name& name, nic_shared& nic, const
   watch(ports_.context_lines, {});
   watch(ports_.done, {});
   watch(ports_.commands, {});
+  watch(ports_.refetches, {});
 }
 
 void wqe_fetch::evaluate(cycle_t t) {
   take_command(t);
+  take_refetch(t);
   take_line(t);
   take_done(t);
   take_doorbell(t);
@@ -71,8 +75,49 @@ void wqe_fetch::take_command(cycle_t t) {
     return;
   }
   const qp_command item = ports_.commands.take(t);
-  if (static_cast<qp_state>(item.state) == qp_state::Reset && item.qpn < queues_.size()) {
+  if (item.qpn >= queues_.size()) {
+    return;
+  }
+  queue_state& queue = queues_[item.qpn];
+  const auto state = static_cast<qp_state>(item.state);
+  if (state == qp_state::Reset) {
     reset(t, item.qpn);
+    queue.reset = true;
+  } else if (state == qp_state::Rts) {
+    queue.reset = false;
+    // A queue that is served by BlueFlame alone is looked up by nobody, and may have to go back.
+    const qpc_common common = qpc_common::unpack(item.common.data());
+    if (common.valid != 0) {
+      queue.base = common.wqe_base_addr;
+      queue.log_size = common.log_sq_size;
+      queue.function = common.function_id;
+    }
+  }
+}
+
+// Going back ----
+
+void wqe_fetch::take_refetch(cycle_t t) {
+  if (!ports_.refetches.takeable(t)) {
+    return;
+  }
+  const refetch item = ports_.refetches.take(t);
+  queue_state& queue = queues_[item.qpn];
+  if (queue.reset) {
+    return;  // was on its way
+  }
+  nic_.counters.add(counter::WqeRefetches);
+  give_up(t, queue);
+  if (favoured_ == item.qpn) {
+    favoured_ = Nobody;
+  }
+  queue.epoch = item.epoch;
+  ++queue.round;
+  queue.in_flight = 0;
+  queue.fetch = item.wqe_index;
+  if (queue.producer != queue.fetch && !queue.queued) {
+    queue.queued = true;
+    coming_.push_back({item.qpn, t + spec::Arbiter});
   }
 }
 
@@ -82,6 +127,7 @@ void wqe_fetch::reset(cycle_t t, std::uint32_t qpn) {
   queue_state fresh;
   fresh.queued = queue.queued;
   fresh.generation = queue.generation + 1;
+  fresh.round = queue.round + 1;
   queue = std::move(fresh);
   if (favoured_ == qpn) {
     favoured_ = Nobody;
@@ -134,6 +180,7 @@ bool wqe_fetch::execute_blueflame(cycle_t t) {
   nic_.counters.add(counter::BfExecuted);
   queue.producer = static_cast<std::uint16_t>(item.wqe_index + wqebbs);
   queue.fetch = queue.producer;
+  queue.handed = queue.producer;
   const cycle_t visible = std::max(t + 1, ports_.wqes.port_free());
   wqe_item wqe;
   wqe.trace = context_.trace.service(item.trace, uar_site_, time_of(t), time_of(t + 1));
@@ -144,6 +191,7 @@ bool wqe_fetch::execute_blueflame(cycle_t t) {
   wqe.wqe_index = item.wqe_index;
   wqe.ds = item.ds;
   wqe.origin = wqe_origin::blueflame;
+  wqe.epoch = queue.epoch;
   wqe.bytes = std::move(item.wqe);
   ports_.wqes.push_booked(t, static_cast<unsigned>(visible - t), std::move(wqe), wqebbs);
   return true;
@@ -238,21 +286,14 @@ void wqe_fetch::grant(cycle_t t) {
   ready_.pop_front();
   queue.queued = false;
   ports_.wqes.reserve(t, wqebbs);
-  const rung* rang = covering(queue, queue.fetch);
-  CARILLON_CHECK(rang != nullptr, "{}: WQE {} of QP {} was never rung for, cycle {}", path(),
-                 queue.fetch, qpn, t);
   fetch request;
   request.qpn = qpn;
   request.index = queue.fetch;
   request.wqebbs = static_cast<std::uint8_t>(wqebbs);
-  request.generation = queue.generation;
+  request.round = queue.round;
   request.bytes = nic_.buffers.take();
   dma_read read;
-  const cycle_t arbitrated = std::min(t, rang->known + spec::Arbiter);
-  read.trace =
-      context_.trace.service(rang->trace, site(), time_of(rang->known), time_of(arbitrated));
-  read.trace =
-      context_.trace.wait(read.trace, site(), arbiter_reason_, time_of(arbitrated), time_of(t));
+  read.trace = reason_to_read(t, qpn);
   read.function = queue.function;
   read.address =
       queue.base + std::uint64_t{queue.fetch & ((1U << queue.log_size) - 1)} * WqebbBytes;
@@ -276,6 +317,24 @@ void wqe_fetch::grant(cycle_t t) {
   if (!ready_.empty()) {
     wake(t + 1);
   }
+}
+
+trace_ref wqe_fetch::reason_to_read(cycle_t t, std::uint32_t qpn) const {
+  const queue_state& queue = queues_[qpn];
+  if (distance(queue.fetch, queue.handed) < 0) {
+    // Nobody rang for it a second time: the message itself went back.
+    const trace_ref own = nic_.posted.find(qpn, queue.fetch);
+    const ps_t end = context_.trace.end_of(own);
+    return end > time_of(t) ? trace_ref{}
+                            : context_.trace.wait(own, site(), go_back_reason_, end, time_of(t));
+  }
+  const rung* rang = covering(queue, queue.fetch);
+  CARILLON_CHECK(rang != nullptr, "{}: WQE {} of QP {} was never rung for, cycle {}", path(),
+                 queue.fetch, qpn, t);
+  const cycle_t arbitrated = std::min(t, rang->known + spec::Arbiter);
+  const trace_ref chosen =
+      context_.trace.service(rang->trace, site(), time_of(rang->known), time_of(arbitrated));
+  return context_.trace.wait(chosen, site(), arbiter_reason_, time_of(arbitrated), time_of(t));
 }
 
 void wqe_fetch::preempt(cycle_t t) {
@@ -328,8 +387,8 @@ void wqe_fetch::take_done(cycle_t t) {
 
 void wqe_fetch::emit(cycle_t t, fetch& front) {
   queue_state& queue = queues_[front.qpn];
-  if (front.generation != queue.generation) {
-    ports_.wqes.cancel(t, front.wqebbs);  // the QP was reset meanwhile
+  if (front.round != queue.round) {
+    ports_.wqes.cancel(t, front.wqebbs);  // the QP was reset or went back meanwhile
     return;
   }
   --queue.in_flight;
@@ -368,7 +427,7 @@ void wqe_fetch::hand_on(cycle_t t, const fetch& from, unsigned ds) {
   const cycle_t done = t + spec::Done;
   const cycle_t visible = std::max(done, ports_.wqes.port_free());
   wqe_item item;
-  item.trace = history(from, queue.partial_index);
+  item.trace = history(t, from, queue.partial_index);
   item.trace = context_.trace.service(item.trace, site(), time_of(t), time_of(done));
   item.trace =
       context_.trace.wait(item.trace, site(), order_reason_, time_of(done), time_of(visible));
@@ -377,6 +436,11 @@ void wqe_fetch::hand_on(cycle_t t, const fetch& from, unsigned ds) {
   item.wqe_index = queue.partial_index;
   item.ds = static_cast<std::uint8_t>(ds);
   item.status = from.status;
+  item.epoch = queue.epoch;
+  const auto behind = static_cast<std::uint16_t>(queue.partial_index + beats);
+  if (distance(behind, queue.handed) > 0) {
+    queue.handed = behind;
+  }
   item.bytes = std::move(queue.partial);
   queue.partial_wqebbs = 0;
   held_ -= beats;
@@ -395,10 +459,15 @@ const wqe_fetch::rung* wqe_fetch::covering(const queue_state& queue, std::uint16
   return nullptr;
 }
 
-trace_ref wqe_fetch::history(const fetch& from, std::uint16_t index) {
+trace_ref wqe_fetch::history(cycle_t t, const fetch& from, std::uint16_t index) {
   const trace_ref own = nic_.posted.find(from.qpn, index);
   if (own.message == from.trace.message || own.message == 0) {
     return own.message == 0 ? trace_ref{} : from.trace;
+  }
+  if (distance(index, queues_[from.qpn].handed) < 0) {
+    // Comes again, in the same read as an older one.
+    const ps_t end = context_.trace.end_of(own);
+    return context_.trace.wait(own, site(), go_back_reason_, end, std::max(end, time_of(t)));
   }
   // Fetched because of a doorbell that was rung for another WQE, or together with another one.
   const rung* rang = covering(queues_[from.qpn], index);

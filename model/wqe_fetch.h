@@ -8,6 +8,9 @@
 // again later, so that one can be finished. Doorbells coalesce: a QP is pending once, its producer
 // moves by modular maximum. A BlueFlame WQE is handed on as it is if it is the QP's next and
 // nothing of the QP is pending or in flight; otherwise it is a doorbell.
+//
+// A send queue that goes back is fetched again from an older index on: what was read for it before
+// is given up, and what it hands on carries its new epoch.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +32,7 @@ class wqe_fetch final : public stage {
     stream<dma_read>& reads;
     stream<dma_read_done>& done;
     stream<qp_command>& commands;
+    stream<refetch>& refetches;
     stream<wqe_item>& wqes;
   };
 
@@ -48,13 +52,17 @@ class wqe_fetch final : public stage {
     std::uint64_t base = 0;
     std::uint16_t producer = 0;  ///< first index not posted
     std::uint16_t fetch = 0;     ///< first index not requested
+    std::uint16_t handed = 0;    ///< first index never handed on; before it: WQEs that come again
     std::uint16_t function = 0;
     std::uint8_t log_size = 0;
-    bool queued = false;  ///< on the way to the arbiter or in its FIFO
+    std::uint8_t epoch = 0;  ///< go-back count
+    bool reset = false;      ///< not moved to RTS since
+    bool queued = false;     ///< on the way to the arbiter or in its FIFO
     std::uint32_t generation =
         0;  ///< counts resets: what was asked for before one is not wanted any more
+    std::uint32_t round = 0;      ///< counts resets and go-backs: likewise, for reads
     std::uint32_t lookups = 0;    ///< doorbells whose lookup is under way
-    std::uint32_t in_flight = 0;  ///< reads under way
+    std::uint32_t in_flight = 0;  ///< reads under way, those of the present round
     std::deque<rung> rings;
     // A WQE of which only the first WQEBBs have arrived.
     buffer_ref partial;
@@ -76,7 +84,7 @@ class wqe_fetch final : public stage {
     std::uint32_t qpn = 0;
     std::uint16_t index = 0;
     std::uint8_t wqebbs = 0;
-    std::uint32_t generation = 0;
+    std::uint32_t round = 0;
     buffer_ref bytes;
     bool done = false;
     trace_ref trace;
@@ -85,6 +93,7 @@ class wqe_fetch final : public stage {
 
   void evaluate(cycle_t t) override;
   void take_command(cycle_t t);
+  void take_refetch(cycle_t t);
   void take_doorbell(cycle_t t);
   bool execute_blueflame(cycle_t t);
   void take_line(cycle_t t);
@@ -99,7 +108,9 @@ class wqe_fetch final : public stage {
   /// The QP's WQE is complete, or cannot become so: it goes to the parser.
   void hand_on(cycle_t t, const fetch& from, unsigned ds);
   [[nodiscard]] const rung* covering(const queue_state& queue, std::uint16_t index) const;
-  [[nodiscard]] trace_ref history(const fetch& from, std::uint16_t index);
+  [[nodiscard]] trace_ref history(cycle_t t, const fetch& from, std::uint16_t index);
+  /// The history with which the read of the QP's next WQEBBs leaves.
+  [[nodiscard]] trace_ref reason_to_read(cycle_t t, std::uint32_t qpn) const;
   [[nodiscard]] unsigned chunk(const queue_state& queue) const;
 
   [[nodiscard]] bool lookups_full() const {
@@ -121,6 +132,7 @@ class wqe_fetch final : public stage {
   name_id arbiter_reason_;
   name_id order_reason_;
   name_id batch_reason_;
+  name_id go_back_reason_;
 };
 
 }  // namespace carillon

@@ -298,6 +298,7 @@ struct sent_packet {
   std::uint32_t last_psn = 0;   ///< of the WQE; of a READ, of its last response
   bool last = false;            ///< last packet of the WQE
   bool no_packet = false;       ///< the WQE sends nothing (LOCAL_INVAL, NOP) and takes no PSN
+  bool drain_mark = false;      ///< no WQE: in SQD, and what has begun has been told before
   bool ack_request = false;
   std::uint16_t wqe_index = 0;
   std::uint8_t wqebbs = 0;

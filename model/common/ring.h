@@ -46,6 +46,11 @@ class ring {
     return item;
   }
 
+  T pop_back() {
+    CARILLON_CHECK(count_ != 0, "ring: nothing to pop");
+    return std::exchange((*this)[--count_], T{});
+  }
+
   void clear() {
     while (!empty()) {
       pop();

@@ -35,15 +35,18 @@ enum class counter : std::uint16_t {
   WqeFetches,  // WQE read requests
   WqeFetchedBytes,  // bytes of those
   WqeDroppedState,  // send WQEs dropped because the QP was not ready to send
-  WqeFlushed,  // WQEs flushed with an error
+  WqeRefetches,  // times that a send queue was set back to fetch its WQEs again
   CtxReads,  // context reads
   CtxWrites,  // context writes
   CtxPortConflicts,  // reads that waited for a port
   WqeParsed,  // WQEs accepted
   WqeInline,  // WQEs with inline data
   WqeMalformed,  // WQEs refused with a local QP operation error
-  LocalProtectionErrors,  // WQEs refused with LOCAL_PROTECTION_ERROR
-  TxGrants,  // packets granted
+  LocalProtectionErrors,  // WQEs completed with LOCAL_PROTECTION_ERROR
+  TxGrants,  // request packets granted
+  TxReadResponses,  // packets of READ responses granted
+  AcksCoalesced,  // positive ACKs replaced by a later one of their QP before they were granted
+  TxStaleWork,  // work requests dropped because their send queue went back: they are fetched again
   PayloadReads,  // payload read requests
   PayloadBytes,  // payload bytes read
   PayloadReadErrors,  // packets not sent because a read of their payload failed
@@ -92,7 +95,15 @@ enum class counter : std::uint16_t {
   RnrNakRetryErr,  // RNR NAKs received
   ReqRemoteInvalidRequest,  // NAKs for an invalid request received
   ReqRemoteAccessErrors,  // NAKs for a remote access error received
-  ReqBadResponse,  // unexpected responses
+  ReqRemoteOperationErrors,  // NAKs for a remote operational error received
+  ReqBadResponse,  // responses of an unknown kind, and of a kind, opcode or length that does not answer the request
+  ReqResponsesIgnored,  // responses to packets that were acknowledged before, or are not outstanding
+  LocalAckTimeoutErr,  // ACK timers that ran out
+  ImpliedNakSeqErr,  // gaps in the responses: one came beyond an unanswered READ or atomic, or beyond the READ response expected
+  ReqGoBacks,  // times that a send queue went back to its oldest unacknowledged packet
+  ReqTransportRetriesExceeded,  // WQEs that failed because the retries were used up
+  ReqRnrRetriesExceeded,  // WQEs that failed because the RNR retries were used up
+  WqeFlushed,  // WQEs completed with a flush error
   Cqes,  // CQEs written
   CqesDropped,  // CQEs lost because the CQ was full or did not exist
   CqeErrors,  // CQEs with an error
@@ -123,7 +134,7 @@ struct counter_desc {
   const char* doc;
 };
 
-inline constexpr std::size_t CounterCount = 104;
+inline constexpr std::size_t CounterCount = 115;
 
 inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"pcie_rx_tlps", "pcie_rx", "TLPs received"},
@@ -150,15 +161,18 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"wqe_fetches", "wqe_fetch", "WQE read requests"},
     {"wqe_fetched_bytes", "wqe_fetch", "bytes of those"},
     {"wqe_dropped_state", "wqe_fetch", "send WQEs dropped because the QP was not ready to send"},
-    {"wqe_flushed", "wqe_fetch", "WQEs flushed with an error"},
+    {"wqe_refetches", "wqe_fetch", "times that a send queue was set back to fetch its WQEs again"},
     {"ctx_reads", "qpc_ram", "context reads"},
     {"ctx_writes", "qpc_ram", "context writes"},
     {"ctx_port_conflicts", "qpc_ram", "reads that waited for a port"},
     {"wqe_parsed", "wqe_parser", "WQEs accepted"},
     {"wqe_inline", "wqe_parser", "WQEs with inline data"},
     {"wqe_malformed", "wqe_parser", "WQEs refused with a local QP operation error"},
-    {"local_protection_errors", "wqe_parser", "WQEs refused with LOCAL_PROTECTION_ERROR"},
-    {"tx_grants", "tx_sched", "packets granted"},
+    {"local_protection_errors", "requester", "WQEs completed with LOCAL_PROTECTION_ERROR"},
+    {"tx_grants", "tx_sched", "request packets granted"},
+    {"tx_read_responses", "tx_sched", "packets of READ responses granted"},
+    {"acks_coalesced", "tx_sched", "positive ACKs replaced by a later one of their QP before they were granted"},
+    {"tx_stale_work", "tx_sched", "work requests dropped because their send queue went back: they are fetched again"},
     {"payload_reads", "payload_dma", "payload read requests"},
     {"payload_bytes", "payload_dma", "payload bytes read"},
     {"payload_read_errors", "packet_builder", "packets not sent because a read of their payload failed"},
@@ -207,7 +221,15 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"rnr_nak_retry_err", "requester", "RNR NAKs received"},
     {"req_remote_invalid_request", "requester", "NAKs for an invalid request received"},
     {"req_remote_access_errors", "requester", "NAKs for a remote access error received"},
-    {"req_bad_response", "requester", "unexpected responses"},
+    {"req_remote_operation_errors", "requester", "NAKs for a remote operational error received"},
+    {"req_bad_response", "requester", "responses of an unknown kind, and of a kind, opcode or length that does not answer the request"},
+    {"req_responses_ignored", "requester", "responses to packets that were acknowledged before, or are not outstanding"},
+    {"local_ack_timeout_err", "requester", "ACK timers that ran out"},
+    {"implied_nak_seq_err", "requester", "gaps in the responses: one came beyond an unanswered READ or atomic, or beyond the READ response expected"},
+    {"req_go_backs", "requester", "times that a send queue went back to its oldest unacknowledged packet"},
+    {"req_transport_retries_exceeded", "requester", "WQEs that failed because the retries were used up"},
+    {"req_rnr_retries_exceeded", "requester", "WQEs that failed because the RNR retries were used up"},
+    {"wqe_flushed", "requester", "WQEs completed with a flush error"},
     {"cqes", "completion", "CQEs written"},
     {"cqes_dropped", "completion", "CQEs lost because the CQ was full or did not exist"},
     {"cqe_errors", "completion", "CQEs with an error"},

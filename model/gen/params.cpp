@@ -260,8 +260,10 @@ auto visit_param(P& p, std::size_t i, F&& f) {
     case 64:
       return f(p.nic.ack_req_interval);
     case 65:
-      return f(p.uar.bf_timeout_cycles);
+      return f(p.nic.send_window);
     case 66:
+      return f(p.uar.bf_timeout_cycles);
+    case 67:
       return f(p.uar.bf_slots);
     default:
       std::fputs("visit_param: no such parameter\n", stderr);

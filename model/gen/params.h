@@ -232,6 +232,9 @@ struct parameters {
     std::int64_t rx_buffer_bytes = 262144;
     // packets between AckReq inside a message
     std::int64_t ack_req_interval = 64;
+    // packets of a QP in flight without an acknowledge, at most; a READ counts those of its
+    // response [packets]
+    std::int64_t send_window = 8192;
 
     bool operator==(const nic_t&) const = default;
   } nic;
@@ -248,7 +251,7 @@ struct parameters {
   bool operator==(const parameters&) const = default;
 };
 
-inline constexpr std::array<param_desc, 67> ParamTable = {{
+inline constexpr std::array<param_desc, 68> ParamTable = {{
     {"core.clock_period_ps", param_type::Integer, "ps", "1000", "100", "100000", "",
      "an integer from 100 to 100000", provenance::Reference,
      "reference description: stage table, PCIe Gen5 x16, 1 GHz",
@@ -509,6 +512,10 @@ inline constexpr std::array<param_desc, 67> ParamTable = {{
      "an integer from 1 to 65536", provenance::Documented,
      "soft-RoCE: every 64 packets",
      "packets between AckReq inside a message"},
+    {"nic.send_window", param_type::Integer, "packets", "8192", "1", "4194304", "",
+     "an integer from 1 to 4194304", provenance::Assumed,
+     "32 MiB at the largest MTU: no limit on an ordinary path",
+     "packets of a QP in flight without an acknowledge, at most; a READ counts those of its response"},
     {"uar.bf_timeout_cycles", param_type::Integer, "cycles", "1000", "1", "100000000", "",
      "an integer from 1 to 100000000", provenance::Assumed,
      "far above the spread of one burst",

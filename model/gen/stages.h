@@ -144,8 +144,8 @@ inline constexpr stage_timing_desc TimingTable[] = {
 };
 }  // namespace wqe_parser
 
-// which QP sends its next packet: acknowledges first, then deficit round robin; one MTU packet a
-// grant
+// which QP sends its next packet: acknowledges, then READ responses, then requests by deficit
+// round robin; one MTU packet a grant
 namespace tx_sched {
 inline constexpr unsigned Latency = 5;
 inline constexpr unsigned InitiationInterval = 1;
@@ -241,7 +241,7 @@ inline constexpr unsigned Outstanding = 16;
 inline constexpr unsigned MaxBeats = 1;
 }  // namespace responder
 
-// ACK handling, completion of WQEs
+// ACKs, NAKs, timers and retries, READ responses and atomic results, completion of WQEs
 namespace requester {
 inline constexpr unsigned Latency = 0;
 inline constexpr unsigned InitiationInterval = 1;
@@ -250,8 +250,11 @@ inline constexpr unsigned Outstanding = 16;
 inline constexpr unsigned MaxBeats = 1;
 // from an acknowledge to the completion request (assumed)
 inline constexpr unsigned Ack = 10;
+// from a READ response or an atomic result to its first write (assumed)
+inline constexpr unsigned ResponseWrite = 10;
 inline constexpr stage_timing_desc TimingTable[] = {
     {"ack", 10, "assumed", "from an acknowledge to the completion request"},
+    {"response_write", 10, "assumed", "from a READ response or an atomic result to its first write"},
 };
 }  // namespace requester
 
@@ -313,7 +316,7 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
     {"wqe_parser", "control, remote address, atomic, datagram, data and inline segments; opcode, size, signature and key checks",
      "5", "WQE parse", 10, 1, 48, 64, 16, true, true,
      stage_spec::wqe_parser::TimingTable, 7},
-    {"tx_sched", "which QP sends its next packet: acknowledges first, then deficit round robin; one MTU packet a grant",
+    {"tx_sched", "which QP sends its next packet: acknowledges, then READ responses, then requests by deficit round robin; one MTU packet a grant",
      "5", "WQE parse", 5, 1, 16, 0, 1, true, false,
      stage_spec::tx_sched::TimingTable, 1},
     {"payload_dma", "gather list of a packet to read requests to packet buffer, store and forward",
@@ -334,9 +337,9 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
     {"responder", "PSN, key and length checks, DMA writes, ACKs, receive queue",
      "", "", 15, 1, 16, 16, 1, false, false,
      nullptr, 0},
-    {"requester", "ACK handling, completion of WQEs",
+    {"requester", "ACKs, NAKs, timers and retries, READ responses and atomic results, completion of WQEs",
      "", "", 0, 1, 16, 16, 1, false, false,
-     stage_spec::requester::TimingTable, 1},
+     stage_spec::requester::TimingTable, 2},
     {"completion", "CQE writes, CQ overrun, arms, EQE writes",
      "", "", 10, 1, 16, 16, 1, false, false,
      nullptr, 0},
@@ -348,7 +351,7 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      stage_spec::pcie_endpoint::TimingTable, 1},
 }};
 
-inline constexpr std::array<stage_edge, 69> StageEdges = {{
+inline constexpr std::array<stage_edge, 78> StageEdges = {{
     {"pcie", "pcie_rx", "tlp", false},
     {"pcie_rx", "uar", "uar_write", false},
     {"pcie_rx", "uar", "uar_read", false},
@@ -374,7 +377,9 @@ inline constexpr std::array<stage_edge, 69> StageEdges = {{
     {"tx_sched", "payload_dma", "grant", false},
     {"tx_sched", "packet_builder", "direct_grant", false},
     {"tx_sched", "requester", "sent", false},
-    {"tx_sched", "qpc_ram", "send_error", false},
+    {"tx_sched", "wqe_fetch", "refetch", true},
+    {"tx_sched", "qpc_ram", "local_invalidation", false},
+    {"tx_sched", "responder", "response_failure", true},
     {"payload_dma", "dma_engine", "payload_read", false},
     {"dma_engine", "payload_dma", "payload_data", true},
     {"payload_dma", "packet_builder", "payload", false},
@@ -402,6 +407,13 @@ inline constexpr std::array<stage_edge, 69> StageEdges = {{
     {"responder", "completion", "receive_cqe", false},
     {"requester", "completion", "send_cqe", false},
     {"responder", "completion", "responder_event", false},
+    {"requester", "tx_sched", "send_control", true},
+    {"requester", "qpc_ram", "requester_error", false},
+    {"requester", "qpc_ram", "requester_key_req", false},
+    {"qpc_ram", "requester", "requester_key_rsp", true},
+    {"requester", "dma_engine", "response_write", false},
+    {"requester", "responder", "requester_fault", true},
+    {"responder", "requester", "responder_fault", true},
     {"requester", "completion", "requester_event", false},
     {"completion", "qpc_ram", "completion_ctx_req", false},
     {"qpc_ram", "completion", "completion_ctx_rsp", true},

@@ -274,6 +274,48 @@ enum class cqe_syndrome : std::uint8_t {
 
 inline constexpr unsigned CqeSyndromeWidth = 8;
 
+// Second byte of an error CQE of the send side: which of the reasons for the syndrome it was.
+enum class vendor_syndrome : std::uint8_t {
+  None = 0x0,
+  PayloadRead = 0x1,  // the payload could not be read from memory
+  ResponseKey = 0x2,  // the data of a response could not be written: its local key does not allow it any more
+  ResponseKind = 0x3,  // a response of another kind than the WQE asks for
+  ResponseOpcode = 0x4,  // a response that is first, middle or last where it must not be
+  ResponseLength = 0x5,  // a response of the wrong length
+  AckTimeout = 0x6,  // the last retry was used up by the ACK timer
+  SequenceNak = 0x7,  // the last retry was used up by a NAK for a PSN sequence error
+  ImpliedNak = 0x8,  // the last retry was used up by a response that was lost
+  DatagramTooLong = 0x9,  // a datagram that does not fit one packet
+};
+
+[[nodiscard]] constexpr const char* to_string(vendor_syndrome x) {
+  switch (x) {
+    case vendor_syndrome::None:
+      return "None";
+    case vendor_syndrome::PayloadRead:
+      return "PayloadRead";
+    case vendor_syndrome::ResponseKey:
+      return "ResponseKey";
+    case vendor_syndrome::ResponseKind:
+      return "ResponseKind";
+    case vendor_syndrome::ResponseOpcode:
+      return "ResponseOpcode";
+    case vendor_syndrome::ResponseLength:
+      return "ResponseLength";
+    case vendor_syndrome::AckTimeout:
+      return "AckTimeout";
+    case vendor_syndrome::SequenceNak:
+      return "SequenceNak";
+    case vendor_syndrome::ImpliedNak:
+      return "ImpliedNak";
+    case vendor_syndrome::DatagramTooLong:
+      return "DatagramTooLong";
+  }
+  return "?";
+}
+
+inline constexpr unsigned VendorSyndromeWidth = 8;
+
 // Type of an event queue entry.
 enum class event_type : std::uint8_t {
   Completion = 0x0,

@@ -139,6 +139,9 @@ package params_pkg;
   localparam int unsigned NicRxBufferBytes = 262144;
   // packets between AckReq inside a message
   localparam int unsigned NicAckReqInterval = 64;
+  // packets of a QP in flight without an acknowledge, at most; a READ counts those of its
+  // response [packets]
+  localparam int unsigned NicSendWindow = 8192;
   // an incomplete BlueFlame burst is discarded after this [cycles]
   localparam int unsigned UarBfTimeoutCycles = 1000;
   // BlueFlame bursts under assembly

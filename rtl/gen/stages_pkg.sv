@@ -63,8 +63,8 @@ package stages_pkg;
   localparam int unsigned WqeParserKeyReadDepth = 64;
   localparam int unsigned WqeParserKeySlots = 64;
 
-  // which QP sends its next packet: acknowledges first, then deficit round robin; one MTU packet
-  // a grant
+  // which QP sends its next packet: acknowledges, then READ responses, then requests by deficit
+  // round robin; one MTU packet a grant
   localparam int unsigned TxSchedLatency = 5;
   localparam int unsigned TxSchedInitiationInterval = 1;
   localparam int unsigned TxSchedDepth = 16;
@@ -121,13 +121,14 @@ package stages_pkg;
   localparam int unsigned ResponderOutstanding = 16;
   localparam int unsigned ResponderMaxBeats = 1;
 
-  // ACK handling, completion of WQEs
+  // ACKs, NAKs, timers and retries, READ responses and atomic results, completion of WQEs
   localparam int unsigned RequesterLatency = 0;
   localparam int unsigned RequesterInitiationInterval = 1;
   localparam int unsigned RequesterDepth = 16;
   localparam int unsigned RequesterOutstanding = 16;
   localparam int unsigned RequesterMaxBeats = 1;
   localparam int unsigned RequesterAck = 10;
+  localparam int unsigned RequesterResponseWrite = 10;
 
   // CQE writes, CQ overrun, arms, EQE writes
   localparam int unsigned CompletionLatency = 10;

@@ -128,6 +128,20 @@ package wqe_pkg;
     CqeSyndromeRemoteAborted = 8'h22
   } cqe_syndrome_e;
 
+  // Second byte of an error CQE of the send side: which of the reasons for the syndrome it was.
+  typedef enum logic [7:0] {
+    VendorSyndromeNone = 8'h0,
+    VendorSyndromePayloadRead = 8'h1,
+    VendorSyndromeResponseKey = 8'h2,
+    VendorSyndromeResponseKind = 8'h3,
+    VendorSyndromeResponseOpcode = 8'h4,
+    VendorSyndromeResponseLength = 8'h5,
+    VendorSyndromeAckTimeout = 8'h6,
+    VendorSyndromeSequenceNak = 8'h7,
+    VendorSyndromeImpliedNak = 8'h8,
+    VendorSyndromeDatagramTooLong = 8'h9
+  } vendor_syndrome_e;
+
   // Type of an event queue entry.
   typedef enum logic [7:0] {
     EventTypeCompletion = 8'h0,

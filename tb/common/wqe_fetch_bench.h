@@ -225,14 +225,17 @@ class wqe_fetch_bench : public testing::TestWithParam<int> {
   stream<dma_read_done>& done =
       bench.port<dma_read_done>("dma_engine.wqe_fetch_done", stage_spec::wqe_fetch::Outstanding);
   stream<qp_command>& commands = bench.port<qp_command>("pcie_endpoint.wqe_fetch_command", 8);
+  stream<refetch>& refetches = bench.port<refetch>("tx_sched.refetch");
   stream<wqe_item>& wqes = bench.port<wqe_item>("wqe_fetch.wqe", 32, 16);
   source<doorbell> host{"host", bench, doorbells};
   source<qp_command> command{"command", bench, commands};
+  source<refetch> back{"back", bench, refetches};
   context_lines ram{"ram", bench};
   scripted_dma dma{bench, reads, done};
   parser_end parser{bench, wqes};
   std::map<std::uint32_t, queue> queues;
-  wqe_fetch dut{"wqe_fetch", bench.nic, {doorbells, requests, lines, reads, done, commands, wqes}};
+  wqe_fetch dut{
+      "wqe_fetch", bench.nic, {doorbells, requests, lines, reads, done, commands, refetches, wqes}};
 };
 
 }  // namespace carillon::bench

@@ -1,0 +1,72 @@
+// The responses of one QP that wait for a grant, without time: in the order in which the responder
+// gave them. A peer takes a response beyond an unanswered READ for the loss of that READ's, so
+// nothing of a QP overtakes its READ data.
+#pragma once
+
+#include <cstdint>
+
+#include "common/held_history.h"
+#include "common/items.h"
+#include "common/ring.h"
+
+namespace carillon {
+
+struct held_response {
+  response_item item;
+  std::uint32_t granted = 0;  ///< packets of a READ
+  held_history history;       ///< of its next packet
+};
+
+class sched_responses {
+ public:
+  /// False: it took the place of the ACK behind which it would have queued.
+  bool add(const response_item& item, const held_history& history);
+
+  [[nodiscard]] bool empty() const { return waiting_.empty(); }
+
+  [[nodiscard]] held_response& front() { return waiting_.front(); }
+
+  [[nodiscard]] const held_response& front() const { return waiting_.front(); }
+
+  /// The front is the data of a READ: it goes packet by packet, behind all others' acknowledges.
+  [[nodiscard]] bool reads() const { return waiting_.front().item.kind == response_kind::read; }
+
+  /// The front may be granted: what passes payload_dma by waits for the QP's packets inside it.
+  [[nodiscard]] bool grantable() const {
+    return in_payload_ == 0 || (reads() && waiting_.front().item.length != 0);
+  }
+
+  /// The front's next packet. True if the front is done with it and gone.
+  bool cut(packet_item& packet);
+
+  void to_payload() { ++in_payload_; }
+
+  /// A packet has left payload_dma.
+  void left_payload() {
+    --in_payload_;
+    if (stale_ != 0) {
+      --stale_;
+    }
+  }
+
+  /// A packet that left just now belongs to a QP that was reset since.
+  [[nodiscard]] bool stale() const { return stale_ != 0; }
+
+  /// The packet of that PSN could not be read: nothing more of its READ is sent.
+  void fail(std::uint32_t psn);
+
+  /// What waits is forgotten, what is on its way goes on.
+  void reset() {
+    waiting_.clear();
+    stale_ = in_payload_;
+  }
+
+  bool listed = false;  ///< in line for a grant
+
+ private:
+  ring<held_response> waiting_;
+  std::uint32_t in_payload_ = 0;
+  std::uint32_t stale_ = 0;
+};
+
+}  // namespace carillon
