@@ -347,7 +347,7 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      stage_spec::pcie_endpoint::TimingTable, 1},
 }};
 
-inline constexpr std::array<stage_edge, 66> StageEdges = {{
+inline constexpr std::array<stage_edge, 67> StageEdges = {{
     {"pcie", "pcie_rx", "tlp", false},
     {"pcie_rx", "uar", "uar_write", false},
     {"pcie_rx", "uar", "uar_read", false},
@@ -399,6 +399,7 @@ inline constexpr std::array<stage_edge, 66> StageEdges = {{
     {"responder", "tx_sched", "acknowledge", false},
     {"responder", "completion", "receive_cqe", false},
     {"requester", "completion", "send_cqe", false},
+    {"requester", "dma_engine", "requester_write", false},
     {"completion", "qpc_ram", "completion_ctx_req", false},
     {"qpc_ram", "completion", "completion_ctx_rsp", true},
     {"completion", "dma_engine", "cq_record_read", false},
