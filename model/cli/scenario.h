@@ -15,6 +15,7 @@
 #include "common/twin.h"
 #include "common/types.h"
 #include "gen/params.h"
+#include "host/pcie_faults.h"
 
 namespace carillon {
 
@@ -84,6 +85,7 @@ struct run_point {
   std::uint64_t seed = 1;
   std::uint64_t shuffle = 0;
   workload_spec workload;
+  std::vector<read_fault_rule> pcie_faults;
   std::map<std::string, std::string, std::less<>>
       set_by;  ///< key -> file:line or option, for reports
 
