@@ -92,7 +92,7 @@ TEST(pcie_fault_settings, each_fault_and_each_kind_has_its_word) {
 
 TEST(pcie_fault_settings, what_makes_no_sense_is_refused_with_its_line) {
   EXPECT_THAT(error_of("nth = 1"), AllOf(HasSubstr("s.toml:2"), HasSubstr("needs do")));
-  EXPECT_THAT(error_of("do = \"posion\""), AllOf(HasSubstr("s.toml:3"), HasSubstr("poison")));
+  EXPECT_THAT(error_of("do = \"poisn\""), AllOf(HasSubstr("s.toml:3"), HasSubstr("poison")));
   EXPECT_THAT(error_of("do = \"poison\"\nevry = 2"), HasSubstr("did you mean `every`"));
   EXPECT_THAT(error_of("do = \"late\""), HasSubstr("late needs delay_ns"));
   EXPECT_THAT(error_of("do = \"poison\"\ndelay_ns = 5"), HasSubstr("only late has delay_ns"));

@@ -48,13 +48,13 @@ std::pair<std::uint64_t, std::uint64_t> range(const setting& value, std::uint64_
   if (ends.size() != 2) {
     value.fail("a range has two ends: [first, last]");
   }
-  const auto end = [&](std::size_t i) {
+  const auto bound = [&](std::size_t i) {
     return setting(value.where(), value.key(), ends[i]).integer(0, max);
   };
-  if (end(0) > end(1)) {
-    value.fail(fmt::format("{} is above {}", end(0), end(1)));
+  if (bound(0) > bound(1)) {
+    value.fail(fmt::format("{} is above {}", bound(0), bound(1)));
   }
-  return {end(0), end(1)};
+  return {bound(0), bound(1)};
 }
 
 double probability(const setting& value) {

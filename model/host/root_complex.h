@@ -172,6 +172,8 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
   std::uint16_t take_tag(mmio_read_listener& listener, std::uint32_t length, std::uint32_t lead);
   [[nodiscard]] bool inside(const byte_range& range) const;
 
+  static constexpr std::uint16_t RootId = 0;  ///< bus 0, device 0, function 0
+
   sim_context& context_;
   host_memory& memory_;
   tlp_pool& tlps_;
