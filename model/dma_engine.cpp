@@ -24,11 +24,16 @@ std::uint32_t whole_dwords(std::uint64_t address, std::uint32_t bytes) {
 
 dma_engine::dma_engine(const sc_core::sc_module_name& name, nic_shared& nic, ports connected)
     : stage(name, nic.context, "dma_engine"),
+      timed(nic.context.line),
       nic_(nic),
       link_(connected.link),
       answers_(std::move(connected.answers)),
       completions_(connected.completions),
-      link_reason_(nic.context.trace.intern("link")) {
+      tags_(static_cast<std::size_t>(nic.context.params.pcie.tags),
+            static_cast<ps_t>(nic.context.params.pcie.completion_timeout_ps)),
+      fence_client_(Nobody),
+      link_reason_(nic.context.trace.intern("link")),
+      timeout_reason_(nic.context.trace.intern("completion_timeout")) {
   // The sources' states are referred to by the port monitor: they must not move any more.
   reads_.reserve(connected.reads.size());
   writes_.reserve(connected.writes.size());
@@ -38,7 +43,8 @@ dma_engine::dma_engine(const sc_core::sc_module_name& name, nic_shared& nic, por
         reads_.emplace_back(read_source{client.requests, client.done, booked, {}});
     client.requests.to(*this, booked);
     client.done.from(*this, booked);
-    watch(client.requests, {because("splitting", source.state, blocked::splitting),
+    watch(client.requests, {because("fence", source.state, blocked::fence),
+                            because("splitting", source.state, blocked::splitting),
                             because("order", source.state, blocked::older),
                             because("link", source.state, blocked::link),
                             because("arbiter", source.state, blocked::turn),
@@ -47,7 +53,11 @@ dma_engine::dma_engine(const sc_core::sc_module_name& name, nic_shared& nic, por
   }
   for (write_client& client : connected.writes) {
     const trace_site booked = nic.context.trace.site(path(), client.row);
-    write_source& source = writes_.emplace_back(write_source{client.requests, booked, {}});
+    if (client.row == "responder") {
+      fence_client_ = writes_.size();
+    }
+    const bool relaxed = client.may_relax && nic.context.params.pcie.relaxed_ordering;
+    write_source& source = writes_.emplace_back(write_source{client.requests, booked, relaxed, {}});
     client.requests.to(*this, booked);
     watch(client.requests, {because("splitting", source.state, blocked::splitting),
                             because("order", source.state, blocked::older),
@@ -63,11 +73,6 @@ dma_engine::dma_engine(const sc_core::sc_module_name& name, nic_shared& nic, por
   }
   completions_.to(*this, site());
   watch(completions_, {});
-  const auto tags = static_cast<std::size_t>(nic.context.params.pcie.tags);
-  tags_.resize(tags);
-  for (std::size_t tag = tags; tag > 0; --tag) {
-    free_tags_.push_back(static_cast<std::uint16_t>(tag - 1));
-  }
 }
 
 blocker dma_engine::because(std::string name, const verdict& state, blocked why) {
@@ -85,7 +90,11 @@ void dma_engine::evaluate(cycle_t t) {
   if (completions_.takeable(t)) {
     receive(t);
   }
+  if (tags_.overdue(time_of(t))) {
+    give_up(t);
+  }
   transmit(t);
+  set_timer();
 }
 
 // Receiving ---------------------------------------------------------------------------------------
@@ -93,61 +102,108 @@ void dma_engine::evaluate(cycle_t t) {
 void dma_engine::receive(cycle_t t) {
   const unsigned beats = completions_.front_beats();
   const read_completion item = completions_.take(t);
-  if (item.tag >= tags_.size() || !tags_[item.tag].active) {
+  const read_tags::verdict kind = tags_.judge(item);
+  if (kind == read_tags::verdict::unexpected) {
     nic_.counters.add(counter::PcieRxUnexpectedCompletions);
     return;
   }
-  read_tag& tag = tags_[item.tag];
-  read_group& group = groups_[tag.group];
-  bool tag_done = false;
-  if (item.status != static_cast<std::uint8_t>(completion_status::Success)) {
-    group.status = item.status == static_cast<std::uint8_t>(completion_status::CompleterAbort)
-                       ? dma_status::completer_abort
-                       : dma_status::unsupported_request;
-    group.missing -= tag.missing;
-    tag_done = true;
+  read_tags::flight& read = tags_[item.tag];
+  read_group& group = groups_[read.group];
+  dma_status status = dma_status::ok;
+  std::uint32_t settled = read.missing;
+  if (kind == read_tags::verdict::failed) {
+    status = item.status == static_cast<std::uint8_t>(completion_status::CompleterAbort)
+                 ? dma_status::completer_abort
+                 : dma_status::unsupported_request;
   } else {
-    const std::uint32_t lead = item.lower_address & 3U;
-    const std::uint32_t bytes = std::min<std::uint32_t>(item.byte_count, item.length - lead);
-    CARILLON_CHECK(item.byte_count == tag.missing && bytes <= tag.missing,
-                   "{}: completion of tag {} says {} bytes are left, {} are, in cycle {}", path(),
-                   item.tag, item.byte_count, tag.missing, t);
-    std::memcpy(group.into.data() + tag.offset + (tag.length - tag.missing),
-                item.data.data() + lead, bytes);
+    settled = data_bytes(item);
     if (item.poisoned) {
-      group.status = dma_status::poisoned;
+      status = dma_status::poisoned;
+    } else {
+      std::memcpy(group.into.data() + read.offset, item.data.data() + (item.lower_address & 3U),
+                  settled);
     }
-    tag.missing -= bytes;
-    group.missing -= bytes;
-    tag_done = tag.missing == 0;
   }
-  const std::uint32_t group_index = tag.group;
-  if (tag_done) {
-    tag.active = false;
-    free_tags_.push_back(item.tag);
+  if (group.status == dma_status::ok) {
+    group.status = status;
   }
-  if (group.missing == 0 && !(read_.active && read_.group == group_index)) {
-    finish(t, group_index, item, beats);
+  read.offset += settled;
+  read.lower_address = (read.lower_address + settled) & 0x7f;
+  read.missing -= settled;
+  if (read.missing == 0) {
+    tags_.release(item.tag);
   }
+  settle(t, read.group, settled, item.trace, beats);
 }
 
-void dma_engine::finish(cycle_t t, std::uint32_t group_index, const read_completion& last,
+void dma_engine::settle(cycle_t t, std::uint32_t group_index, std::uint32_t bytes, trace_ref trace,
                         unsigned beats) {
   read_group& group = groups_[group_index];
-  read_source& client = reads_[group.client];
+  group.missing -= bytes;
+  if (group.missing != 0) {
+    return;
+  }
+  stream<dma_read_done>& answers = reads_[group.client].done;
   dma_read_done done;
-  done.trace = last.trace;
+  done.trace = trace;
   done.cookie = group.cookie;
   done.status = group.status;
   if (group.status != dma_status::ok) {
     nic_.counters.add(counter::DmaErrors);
   }
-  CARILLON_CHECK(client.done.has_credit(t),
-                 "{}: {} has no slot for a response it asked for, cycle {}", path(),
-                 client.done.name(), t);
-  client.done.push(t, beats - 1 + spec::ResponseHop, done);
+  CARILLON_CHECK(answers.has_credit(t), "{}: {} has no slot for a response it asked for, cycle {}",
+                 path(), answers.name(), t);
+  // Only behind the answer to a read that was given up the port may be taken.
+  const cycle_t visible = std::max(t + beats - 1 + spec::ResponseHop, answers.port_free());
+  answers.push(t, static_cast<unsigned>(visible - t), done);
   group.into.reset();
   free_groups_.push_back(group_index);
+}
+
+// Time-out ----------------------------------------------------------------------------------------
+
+/// One request a cycle.
+void dma_engine::give_up(cycle_t t) {
+  const std::uint16_t tag = tags_.oldest();
+  const ps_t sent = tags_.since(tag);
+  tags_.give_up(tag, time_of(t));
+  const read_tags::flight& read = tags_[tag];
+  nic_.counters.add(counter::DmaTimeouts);
+  read_group& group = groups_[read.group];
+  if (group.status == dma_status::ok) {
+    group.status = dma_status::timeout;
+  }
+  const trace_ref history =
+      context_.trace.wait(read.trace, reads_[group.client].site, timeout_reason_, sent, time_of(t));
+  settle(t, read.group, read.missing, history, 1);
+  if (tags_.overdue(time_of(t + 1))) {
+    wake(t + 1);
+  }
+}
+
+/// There is one timer, for the request that left first; it is not moved when that is answered.
+void dma_engine::set_timer() {
+  ps_t next = tags_.next_overdue();
+  if (read_why_ == blocked::tags) {
+    next = std::min(next, tags_.next_rested());
+  }
+  if (next < timer_) {
+    timer_ = std::max(next, now_ps());
+    context_.line.timer(timer_, *this);
+  }
+}
+
+void dma_engine::on_time(ps_t now, std::uint64_t /*what*/) {
+  if (now != timer_) {
+    return;  // an earlier one was set since
+  }
+  timer_ = NeverPs;
+  const bool tag_rested = read_why_ == blocked::tags && tags_.next_rested() <= now;
+  if (tags_.next_overdue() <= now || tag_rested) {
+    wake(context_.clock.entry(now));
+  } else {
+    set_timer();
+  }
 }
 
 // Transmitting ------------------------------------------------------------------------------------
@@ -220,11 +276,18 @@ std::size_t dma_engine::oldest(const std::vector<Source>& sources, cycle_t t) co
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const auto& requests = sources[i].requests;
     if (!requests.empty() && requests.front_visible() <= t &&
-        (found == Nobody || requests.front_visible() < sources[found].requests.front_visible())) {
+        (found == Nobody || requests.front_visible() < sources[found].requests.front_visible()) &&
+        !fenced(sources[i], t)) {
       found = i;
     }
   }
   return found;
+}
+
+bool dma_engine::fenced(const read_source& source, cycle_t t) const {
+  const auto& requests = source.requests;
+  return !requests.empty() && requests.front_visible() <= t &&
+         requests.front().writes_before > fence_writes_;
 }
 
 bool dma_engine::send_write(cycle_t t) {
@@ -268,7 +331,13 @@ bool dma_engine::send_write(cycle_t t) {
   make_memory_write(*packet, item.function, address,
                     item.from.data() + item.from_offset + write_.sent, bytes);
   write_.sent += bytes;
-  if (write_.sent == item.length) {
+  const bool last = write_.sent == item.length;
+  // What completes a message is visible after all of it.
+  if (writes_[write_.client].relaxed && !(last && item.point != milestone::count_)) {
+    set_relaxed_ordering(*packet);
+  }
+  if (last) {
+    fence_writes_ += write_.client == fence_client_ ? 1 : 0;
     packet->point = item.point;
     packet->point_last = item.point_last;
     write_.active = false;
@@ -285,10 +354,11 @@ dma_engine::blocked dma_engine::start_read(cycle_t t) {
   if (client == Nobody || !reads_[client].requests.takeable(t)) {
     return blocked::none;
   }
-  if (const blocked why = read_blocked(); why != blocked::none) {
+  if (const blocked why = read_blocked(t); why != blocked::none) {
     return why;
   }
   dma_read item = reads_[client].requests.take(t);
+  CARILLON_CHECK(item.length != 0, "{}: a read of no bytes, in cycle {}", path(), t);
   if (free_groups_.empty()) {
     free_groups_.push_back(static_cast<std::uint32_t>(groups_.size()));
     groups_.emplace_back();
@@ -303,8 +373,8 @@ dma_engine::blocked dma_engine::start_read(cycle_t t) {
   return blocked::none;
 }
 
-dma_engine::blocked dma_engine::read_blocked() {
-  if (free_tags_.empty()) {
+dma_engine::blocked dma_engine::read_blocked(cycle_t t) {
+  if (!tags_.available(time_of(t))) {
     return blocked::tags;
   }
   if (!link_.can_send(tlp_class::non_posted, 0)) {
@@ -315,7 +385,7 @@ dma_engine::blocked dma_engine::read_blocked() {
 }
 
 bool dma_engine::send_read(cycle_t t) {
-  read_why_ = read_.active ? read_blocked() : start_read(t);
+  read_why_ = read_.active ? read_blocked(t) : start_read(t);
   if (read_why_ != blocked::none) {
     if (read_why_ != read_why_told_) {
       nic_.counters.add(read_why_ == blocked::tags ? counter::DmaTagWaits
@@ -330,10 +400,10 @@ bool dma_engine::send_read(cycle_t t) {
   read_why_told_ = blocked::none;
   const auto mrrs = static_cast<std::uint32_t>(context_.params.pcie.mrrs);
   const std::uint32_t bytes = next_request(read_.address, read_.remaining, mrrs);
-  const std::uint16_t tag = free_tags_.back();
-  free_tags_.pop_back();
-  tags_[tag] = {true, read_.group, read_.offset, bytes, bytes};
   tlp* packet = prepare(read_.trace, reads_[read_.client].site, read_.since, read_.last_tlp, t);
+  const std::uint16_t tag =
+      tags_.take(time_of(t), {read_.group, read_.offset, bytes,
+                              static_cast<std::uint8_t>(read_.address & 0x7f), packet->trace});
   make_memory_read(*packet, read_.function, tag, read_.address, bytes);
   link_.send(packet);
   read_.address += bytes;
@@ -359,7 +429,10 @@ tlp* dma_engine::prepare(trace_ref& history, const trace_site& booked, cycle_t& 
 }
 
 void dma_engine::explain_inputs(cycle_t t, bool link_busy, bool sent) {
-  const auto reason = [&](bool splitting, bool is_oldest, blocked own) {
+  const auto reason = [&](bool held, bool splitting, bool is_oldest, blocked own) {
+    if (held) {
+      return blocked::fence;
+    }
     if (splitting) {
       return blocked::splitting;
     }
@@ -375,11 +448,11 @@ void dma_engine::explain_inputs(cycle_t t, bool link_busy, bool sent) {
   };
   const std::size_t oldest_read = oldest(reads_, t);
   for (std::size_t i = 0; i < reads_.size(); ++i) {
-    reads_[i].state = {reason(read_.active, i == oldest_read, read_why_), t};
+    reads_[i].state = {reason(fenced(reads_[i], t), read_.active, i == oldest_read, read_why_), t};
   }
   const std::size_t oldest_write = oldest(writes_, t);
   for (std::size_t i = 0; i < writes_.size(); ++i) {
-    writes_[i].state = {reason(write_.active, i == oldest_write, write_why_), t};
+    writes_[i].state = {reason(false, write_.active, i == oldest_write, write_why_), t};
   }
   answer_state_ = {credits_short_ ? blocked::credits
                    : link_busy    ? blocked::link

@@ -4,8 +4,9 @@
 // One TLP a cycle at most, handed to the link when its serializer is free within the cycle.
 // Register answers go first; writes and reads take turns. Writes of all clients leave in the order
 // in which they became visible here, so a payload is never overtaken by its completion entry; reads
-// likewise. Completions may interleave across tags and split anywhere the rules allow: data is
-// placed by byte count.
+// likewise, except that a read which must see the responder's writes waits for them and lets other
+// clients' reads pass. Completions may interleave across tags and split anywhere the rules allow:
+// data is placed by byte count. A request that is not answered in time is given up.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +17,11 @@
 #include "common/nic_shared.h"
 #include "common/pcie_port.h"
 #include "common/stage.h"
+#include "dma_engine/read_tags.h"
 
 namespace carillon {
 
-class dma_engine final : public stage {
+class dma_engine final : public stage, private timed {
  public:
   struct read_client {
     stream<dma_read>& requests;
@@ -29,7 +31,8 @@ class dma_engine final : public stage {
 
   struct write_client {
     stream<dma_write>& requests;
-    std::string_view row;
+    std::string_view row;    ///< dma_read::writes_before counts those of "responder"
+    bool may_relax = false;  ///< its writes are payload: pcie.relaxed_ordering may be used
   };
 
   struct ports {
@@ -47,7 +50,7 @@ class dma_engine final : public stage {
 
  private:
   /// Why an input could not move in the last evaluation.
-  enum class blocked : std::uint8_t { none, splitting, older, turn, link, credits, tags };
+  enum class blocked : std::uint8_t { none, fence, splitting, older, turn, link, credits, tags };
 
   struct verdict {
     blocked why = blocked::none;
@@ -64,6 +67,7 @@ class dma_engine final : public stage {
   struct write_source {
     stream<dma_write>& requests;
     trace_site site;
+    bool relaxed;
     verdict state;
   };
 
@@ -95,28 +99,29 @@ class dma_engine final : public stage {
     std::size_t client = 0;
     std::uint64_t cookie = 0;
     buffer_ref into;
-    std::uint32_t missing = 0;  ///< bytes
-    dma_status status = dma_status::ok;
-  };
-
-  struct read_tag {
-    bool active = false;
-    std::uint32_t group = 0;
-    std::uint32_t offset = 0;  ///< in the group's buffer
-    std::uint32_t length = 0;
-    std::uint32_t missing = 0;
+    std::uint32_t missing = 0;           ///< bytes of requests that are not settled
+    dma_status status = dma_status::ok;  ///< the first error
   };
 
   void evaluate(cycle_t t) override;
+  void on_time(ps_t now, std::uint64_t what) override;
   void receive(cycle_t t);
-  void finish(cycle_t t, std::uint32_t group, const read_completion& last, unsigned beats);
+  void give_up(cycle_t t);
+  /// `bytes` of the group will not come any more, or are there; the last ones end its read.
+  void settle(cycle_t t, std::uint32_t group, std::uint32_t bytes, trace_ref trace, unsigned beats);
+  void set_timer();
   void transmit(cycle_t t);
   bool send_answer(cycle_t t);
   bool send_write(cycle_t t);
   bool send_read(cycle_t t);
   blocked start_read(cycle_t t);
-  [[nodiscard]] blocked read_blocked();
+  [[nodiscard]] blocked read_blocked(cycle_t t);
   void explain_inputs(cycle_t t, bool link_busy, bool sent);
+  /// The read in front waits for writes.
+  [[nodiscard]] bool fenced(const read_source& source, cycle_t t) const;
+
+  [[nodiscard]] static bool fenced(const write_source& /*source*/, cycle_t /*t*/) { return false; }
+
   /// A TLP whose history continues `history`, which ends in cycle `since`; both move on to t.
   /// `last_tlp` is the number of the request's TLP before it.
   tlp* prepare(trace_ref& history, const trace_site& booked, cycle_t& since,
@@ -135,9 +140,11 @@ class dma_engine final : public stage {
   write_progress write_;
   std::vector<read_group> groups_;
   std::vector<std::uint32_t> free_groups_;
-  std::vector<read_tag> tags_;
-  std::vector<std::uint16_t> free_tags_;
-  std::uint64_t sent_ = 0;  ///< TLPs
+  read_tags tags_;
+  ps_t timer_ = NeverPs;            ///< when it expires
+  std::size_t fence_client_;        ///< whose writes reads may wait for
+  std::uint64_t fence_writes_ = 0;  ///< of it, handed to the link to the end
+  std::uint64_t sent_ = 0;          ///< TLPs
   bool writes_turn_ = true;
   bool credits_short_ = false;
   verdict answer_state_;
@@ -147,6 +154,7 @@ class dma_engine final : public stage {
   blocked write_why_told_ = blocked::none;
   blocked read_why_told_ = blocked::none;
   name_id link_reason_;
+  name_id timeout_reason_;
 };
 
 }  // namespace carillon

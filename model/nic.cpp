@@ -319,8 +319,8 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                                        {*payload_reads.reads, *payload_reads.done, "payload_dma"},
                                        {*receive_dma.reads, *receive_dma.done, "responder"},
                                        {*record_dma.reads, *record_dma.done, "completion"}},
-                                      {{*payload_writes, "responder"},
-                                       {*response_writes, "requester"},
+                                      {{*payload_writes, "responder", true},
+                                       {*response_writes, "requester", true},
                                        {*cqe_writes, "completion"}},
                                       {register_answers.get(), uar_answers.get(), refusals.get()},
                                       *completion_tlps});

@@ -4,110 +4,16 @@
 #include "host/root_complex.h"
 
 #include <gtest/gtest.h>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "tb/common/link_script.h"
-#include "tb/common/tlm_protocol_checker.h"
+#include "tb/common/root_complex_bench.h"
 
 namespace carillon {
 namespace {
 
-parameters host_parameters() {
-  parameters params = slow_link();
-  params.host.root_complex_ps = 50'000;  // 25 ns each way
-  params.host.memory_read_ps = 35'000;
-  params.host.memory_write_ps = 30'000;
-  params.host.ddio = false;
-  return params;
-}
-
-class cpu : public mmio_read_listener {
- public:
-  struct answer {
-    ps_t when;
-    std::uint16_t tag;
-    std::vector<std::uint8_t> data;
-    completion_status status;
-    trace_ref trace;
-  };
-
-  void on_mmio_data(ps_t when, std::uint16_t tag, const std::vector<std::uint8_t>& data,
-                    completion_status status, trace_ref trace) override {
-    answers.push_back({when, tag, data, status, trace});
-  }
-
-  std::vector<answer> answers;
-};
-
-/// The device's link is watched by the protocol checker in every test.
-class root_complex_test : public testing::Test {
- protected:
-  void build(const parameters& params = host_parameters()) {
-    context = std::make_unique<sim_context>(params, 1, 0);
-    steps = std::make_unique<script>(*context);
-    host = std::make_unique<root_complex>("root_complex", *context, memory, pool);
-    host->add_window(0, 0x1'0000'0000);
-    device = std::make_unique<recording_device>("device", *context);
-    protocol_limits limits;
-    limits.max_payload = static_cast<std::uint32_t>(params.pcie.mps);
-    checker = std::make_unique<tlm_protocol_checker>("checker", limits);
-    checker->connect(device->port, host->port);
-  }
-
-  void run() {
-    sc_core::sc_start();
-    EXPECT_EQ(checker->violations(), std::vector<std::string>{});
-    EXPECT_EQ(pool.in_use(), 0U);
-  }
-
-  tlp* read(std::uint64_t address, std::uint32_t bytes, std::uint16_t tag = 1) {
-    tlp* packet = pool.take();
-    make_memory_read(*packet, 0x100, tag, address, bytes);
-    packet->row = context->trace.intern("wqe_fetch");
-    return packet;
-  }
-
-  tlp* write(std::uint64_t address, const std::vector<std::uint8_t>& data) {
-    tlp* packet = pool.take();
-    make_memory_write(*packet, 0x100, address, data.data(),
-                      static_cast<std::uint32_t>(data.size()));
-    packet->row = context->trace.intern("responder");
-    return packet;
-  }
-
-  std::vector<std::uint8_t> contents(std::uint64_t address, std::size_t length) const {
-    std::vector<std::uint8_t> result(length);
-    memory.read(address, result.data(), length);
-    return result;
-  }
-
-  /// The spans of a chain as "place kind end", from the first on.
-  std::vector<std::string> story(trace_ref ref) const {
-    std::vector<std::string> result;
-    const message_record* record = context->trace.record(ref.message);
-    for (std::uint32_t at = ref.span; at != 0; at = record->spans[at].previous) {
-      const span& s = record->spans[at];
-      std::string line = context->trace.name(s.place) + " " + to_string(s.kind);
-      if (s.kind == span_kind::wait) {
-        line += " " + context->trace.name(s.reason);
-      }
-      result.insert(result.begin(), line + " " + std::to_string(s.end));
-    }
-    return result;
-  }
-
-  host_memory memory;
-  tlp_pool pool;
-  std::unique_ptr<sim_context> context;
-  std::unique_ptr<script> steps;
-  std::unique_ptr<root_complex> host;
-  std::unique_ptr<recording_device> device;
-  std::unique_ptr<tlm_protocol_checker> checker;
-  cpu core;
-};
-
+using bench::host_parameters;
+using bench::root_complex_test;
 using bytes = std::vector<std::uint8_t>;
 using lines = std::vector<std::string>;
 
@@ -332,65 +238,6 @@ TEST_F(root_complex_test, credits_come_home_when_the_write_is_in_memory) {
   steps->at(191'999, [&] { EXPECT_FALSE(device->port.can_send(tlp_class::posted, 4)); });
   steps->at(192'000, [&] { EXPECT_TRUE(device->port.can_send(tlp_class::posted, 4)); });
   run();
-}
-
-// What can go wrong -------------------------------------------------------------------------------
-
-TEST_F(root_complex_test, addresses_outside_memory_are_unsupported) {
-  build();
-  steps->at(1000, [&] {
-    device->port.send(read(0x1'0000'0000, 64, 3));
-    device->port.send(write(0x1'0000'0000, {1, 2, 3, 4}));
-  });
-  run();
-  ASSERT_EQ(device->seen.size(), 1U);
-  EXPECT_EQ(device->seen[0].header.status, completion_status::UnsupportedRequest);
-  EXPECT_FALSE(device->seen[0].header.has_data);
-  EXPECT_EQ(device->seen[0].header.tag, 3);
-  EXPECT_EQ(host->stats().unsupported, 2U);
-}
-
-TEST_F(root_complex_test, reads_fail_as_the_test_wants) {
-  build();
-  host->fail_reads(0x1000, 0x1000, read_fault::unsupported_request);
-  host->fail_reads(0x2000, 0x1000, read_fault::completer_abort);
-  host->fail_reads(0x3000, 0x1000, read_fault::poisoned, 1);
-  steps->at(1000, [&] {
-    device->port.send(read(0x1ffc, 4, 1));
-    device->port.send(read(0x2000, 4, 2));
-    device->port.send(read(0x3000, 4, 3));
-    device->port.send(read(0x3000, 4, 4));
-  });
-  run();
-  ASSERT_EQ(device->seen.size(), 4U);
-  EXPECT_EQ(device->seen[0].header.status, completion_status::UnsupportedRequest);
-  EXPECT_EQ(device->seen[1].header.status, completion_status::CompleterAbort);
-  EXPECT_TRUE(device->seen[2].header.poisoned);
-  EXPECT_EQ(device->seen[2].header.status, completion_status::Success);
-  EXPECT_FALSE(device->seen[3].header.poisoned);
-}
-
-TEST_F(root_complex_test, a_read_can_stay_unanswered) {
-  build();
-  host->fail_reads(0x1000, 4, read_fault::never);
-  steps->at(1000, [&] { device->port.send(read(0x1000, 4, 1)); });
-  run();
-  EXPECT_TRUE(device->seen.empty());
-  EXPECT_EQ(host->stats().unanswered, 1U);
-  checker->finish();
-  EXPECT_EQ(checker->violations(), (lines{"leftover: the request with tag 1 is not answered"}));
-}
-
-TEST_F(root_complex_test, a_completion_that_nobody_asked_for_is_counted) {
-  build();
-  steps->at(1000, [&] {
-    tlp* packet = pool.take();
-    make_completion(*packet, 0x100, 0, 77, completion_status::Success, 4, 0, nullptr, 4);
-    device->port.send(packet);
-  });
-  sc_core::sc_start();
-  EXPECT_EQ(host->stats().unexpected_completions, 1U);
-  EXPECT_EQ(checker->violations(), (lines{"completion: nobody asked with tag 77"}));
 }
 
 // The CPU's accesses ------------------------------------------------------------------------------

@@ -52,6 +52,15 @@ TEST_F(timeline_test, time_comes_first) {
   EXPECT_TRUE(line.idle());
 }
 
+TEST_F(timeline_test, a_timer_is_called_like_the_rest_but_is_not_the_last_thing_that_happened) {
+  line.timer(20, a, 1);
+  line.at(20, a, 2);
+  line.timer(50, a, 3);
+  run(100);
+  EXPECT_EQ(log, (strings{"a1@20", "a2@20", "a3@50"}));
+  EXPECT_EQ(line.last(), 20U);
+}
+
 TEST_F(timeline_test,
        then_the_rank_in_which_receivers_were_registered_then_the_sequence_of_asking) {
   line.at(10, b, 1);

@@ -1,6 +1,7 @@
 // TLP headers, byte enables, cutting and link rates. Header dwords are written out by hand from the
 // layouts of the base specification.
 #include <gtest/gtest.h>
+#include <set>
 #include <vector>
 
 #include "common/error.h"
@@ -254,6 +255,22 @@ TEST(tlp_cutting, completions_end_on_the_boundary) {
   // From 0x30 on the first may take 512 - 48 bytes and ends at 0x1200.
   EXPECT_EQ(completions(0x1030, 1024, 512, 64, completion_cut::largest_fit), (parts{464, 512, 48}));
   EXPECT_EQ(completions(0x1030, 16, 512, 64, completion_cut::largest_fit), (parts{16}));
+}
+
+TEST(tlp_cutting, random_completions_use_every_boundary_that_the_rules_allow) {
+  random_stream random(3, "cuts");
+  std::set<std::uint32_t> seen;
+  for (unsigned i = 0; i < 1000; ++i) {
+    seen.insert(random_completion(0x1030, 1024, 256, 64, random));
+  }
+  // Ends at 0x1040, 0x1080, 0x10c0 and 0x1100: 256 bytes less the 48 that lie before the address.
+  EXPECT_EQ(seen, (std::set<std::uint32_t>{16, 80, 144, 208}));
+  seen.clear();
+  for (unsigned i = 0; i < 1000; ++i) {
+    seen.insert(random_completion(0x1030, 100, 256, 64, random));
+  }
+  EXPECT_EQ(seen, (std::set<std::uint32_t>{16, 80, 100})) << "the end of the data is an end, too";
+  EXPECT_EQ(random_completion(0x1030, 16, 256, 64, random), 16U);
 }
 
 // Rates -------------------------------------------------------------------------------------------

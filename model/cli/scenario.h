@@ -19,6 +19,7 @@
 #include "fabric/fault_rule.h"
 #include "gen/contexts.h"
 #include "gen/params.h"
+#include "host/pcie_faults.h"
 
 namespace carillon {
 
@@ -128,6 +129,7 @@ struct run_point {
   std::uint64_t shuffle = 0;
   workload_spec workload;
   std::vector<fault_rule> faults;
+  std::vector<read_fault_rule> pcie_faults;
   std::map<std::string, std::string, std::less<>>
       set_by;  ///< key -> file:line or option, for reports
 

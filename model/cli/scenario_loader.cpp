@@ -14,6 +14,7 @@
 #include "cli/expect_settings.h"
 #include "cli/fault_settings.h"
 #include "cli/paths.h"
+#include "cli/pcie_fault_settings.h"
 #include "cli/setting.h"
 #include "cli/text.h"
 #include "cli/workload_settings.h"
@@ -27,6 +28,7 @@ namespace {
 
 using origins = std::map<std::string, std::string, std::less<>>;
 
+constexpr unsigned Hosts = 2;
 constexpr std::uint64_t MaxSeed = (std::uint64_t{1} << 63) - 1;
 
 std::vector<std::string> parameter_names() {
@@ -492,7 +494,7 @@ void loader::apply_overrides() {
 void loader::read_top(std::string_view key, const setting& value) {
   static const std::vector<std::string> Known = {"scenario", "profile", "parameters", "impl",
                                                  "workload", "points",  "report",     "trace",
-                                                 "expect",   "fault"};
+                                                 "expect",   "fault",   "pcie_fault"};
   const auto section = [&](void (loader::*read)(std::string_view, const setting&)) {
     each_key(value.table(), value.key(),
              [&](std::string_view inner, const setting& each) { (this->*read)(inner, each); });
@@ -515,6 +517,8 @@ void loader::read_top(std::string_view key, const setting& value) {
     });
   } else if (key == "expect") {
     read_expectations(file_, value, result_.expect);
+  } else if (key == "pcie_fault") {
+    read_pcie_faults(file_, value, Hosts, base_.pcie_faults);
   } else if (key != "profile" && key != "points") {
     value.fail("unknown section" + suggestion(key, Known));
   }

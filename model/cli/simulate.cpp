@@ -1,5 +1,6 @@
 // One simulation: the system, its workload, and everything that listens to them.
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <memory>
@@ -225,7 +226,8 @@ json simulate(const scenario& what, const run_point& point, const run_options& o
   run_facts facts;
   facts.point = &point;
   facts.times = &times;
-  facts.simulated = now_ps();
+  facts.simulated = std::max(system.context.line.last(),
+                             system.context.clock.time_of(system.context.clock.now()));
   for (unsigned i = 0; i < system_model::size(); ++i) {
     const nic& adapter = system.at(i).adapter;
     facts.counters.push_back({const_cast<nic&>(adapter).shared().name, &adapter.counters()});

@@ -63,6 +63,13 @@ system_model::system_model(
     nodes_[index] =
         std::make_unique<node>(context, tlps, index, cores, options_of(point, index, twins_.get()));
   }
+  for (const read_fault_rule& rule : point.pcie_faults) {
+    for (unsigned index = 0; index < size(); ++index) {
+      if (rule.host.value_or(index) == index) {
+        nodes_[index]->host.bus.inject(rule);
+      }
+    }
+  }
   nodes_[0]->wire.connect(nodes_[1]->wire);
   if (!point.faults.empty()) {
     faults_ = std::make_unique<fault_injector>(context, point.faults, fault_buffers_);

@@ -14,8 +14,16 @@ timeline::timeline(const sc_core::sc_module_name& name) : due_process(name) {
 }
 
 void timeline::at(ps_t when, timed& who, std::uint64_t what) {
+  add(when, who, what, false);
+}
+
+void timeline::timer(ps_t when, timed& who, std::uint64_t what) {
+  add(when, who, what, true);
+}
+
+inline void timeline::add(ps_t when, timed& who, std::uint64_t what, bool timer) {
   CARILLON_CHECK(when >= now_ps(), "timeline: asked for {} ps at {} ps", when, now_ps());
-  heap_.push_back({when, sequence_++, &who, what, who.rank_});
+  heap_.push_back({when, sequence_++, &who, what, who.rank_, timer});
   std::push_heap(heap_.begin(), heap_.end(), comes_later{});
   if (!running_) {
     schedule(when);
@@ -30,6 +38,7 @@ void timeline::run_due() {
     const entry due = heap_.back();
     heap_.pop_back();
     ++callbacks_;
+    last_ = due.timer ? last_ : now;
     due.who->on_time(now, due.what);
   }
   running_ = false;

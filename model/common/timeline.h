@@ -41,6 +41,13 @@ class timeline final : public due_process {
   /// Calls who.on_time(when, what) at time `when`, which must not lie in the past.
   void at(ps_t when, timed& who, std::uint64_t what = 0);
 
+  /// The same for a timer that may find nothing to do any more: a run is over before it expires, so
+  /// it does not count for last().
+  void timer(ps_t when, timed& who, std::uint64_t what = 0);
+
+  /// The last callback that was no timer's.
+  [[nodiscard]] ps_t last() const { return last_; }
+
   /// Callbacks so far (for `run --stats`).
   [[nodiscard]] std::uint64_t callbacks() const { return callbacks_; }
 
@@ -55,6 +62,7 @@ class timeline final : public due_process {
     timed* who;
     std::uint64_t what;
     std::uint32_t rank;
+    bool timer;
   };
 
   /// A type of its own, unlike a function pointer, is inlined into the heap's algorithms.
@@ -68,11 +76,13 @@ class timeline final : public due_process {
   };
 
   void run_due() override;
+  void add(ps_t when, timed& who, std::uint64_t what, bool timer);
 
   bool running_ = false;
   std::uint32_t ranks_ = 0;
   std::uint64_t sequence_ = 0;
   std::uint64_t callbacks_ = 0;
+  ps_t last_ = 0;
   std::vector<entry> heap_;
 };
 

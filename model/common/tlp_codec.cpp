@@ -424,4 +424,18 @@ std::uint32_t next_completion(std::uint64_t address, std::uint64_t remaining,
   return static_cast<std::uint32_t>(std::min(remaining, room));
 }
 
+std::uint32_t random_completion(std::uint64_t address, std::uint64_t remaining,
+                                std::uint32_t max_payload, std::uint32_t boundary,
+                                random_stream& random) {
+  const std::uint32_t largest =
+      next_completion(address, remaining, max_payload, boundary, completion_cut::largest_fit);
+  const auto nearest = static_cast<std::uint32_t>(boundary - address % boundary);
+  if (largest <= nearest) {
+    return largest;
+  }
+  const std::uint32_t further = (largest - nearest + boundary - 1) / boundary;
+  return std::min(largest,
+                  static_cast<std::uint32_t>(nearest + boundary * random.below(further + 1)));
+}
+
 }  // namespace carillon

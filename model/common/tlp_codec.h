@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "common/random.h"
 #include "common/tlp.h"
 #include "gen/tlp.h"
 
@@ -156,5 +157,10 @@ enum class completion_cut : std::uint8_t { every_boundary, largest_fit };
 std::uint32_t next_completion(std::uint64_t address, std::uint64_t remaining,
                               std::uint32_t max_payload, std::uint32_t boundary,
                               completion_cut policy);
+
+/// The same for a completer that cuts at any boundary up to the largest fit.
+std::uint32_t random_completion(std::uint64_t address, std::uint64_t remaining,
+                                std::uint32_t max_payload, std::uint32_t boundary,
+                                random_stream& random);
 
 }  // namespace carillon

@@ -15,7 +15,7 @@ enum class counter : std::uint16_t {
   PcieRxBarMisses,  // requests that hit no BAR, answered Unsupported Request
   PcieRxUnsupported,  // requests of a kind or size that the function refuses
   PcieRxPoisoned,  // TLPs with the poison bit
-  PcieRxUnexpectedCompletions,  // completions for no outstanding tag
+  PcieRxUnexpectedCompletions,  // completions for no outstanding tag, or not what its read lacks
   Doorbells,  // doorbells accepted
   DoorbellsCoalesced,  // doorbells of a QP that was pending already
   DbIgnoredSize,  // UAR writes of another size or alignment
@@ -122,6 +122,7 @@ enum class counter : std::uint16_t {
   DmaTagWaits,  // requests that waited for a tag
   DmaCreditWaits,  // requests that waited for a credit
   DmaErrors,  // reads that ended with an error
+  DmaTimeouts,  // read requests given up by the completion time-out
   Commands,  // commands served
   CommandErrors,  // commands refused
   RegisterDenied,  // register accesses that the function may not make
@@ -134,14 +135,14 @@ struct counter_desc {
   const char* doc;
 };
 
-inline constexpr std::size_t CounterCount = 115;
+inline constexpr std::size_t CounterCount = 116;
 
 inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"pcie_rx_tlps", "pcie_rx", "TLPs received"},
     {"pcie_rx_bar_misses", "pcie_rx", "requests that hit no BAR, answered Unsupported Request"},
     {"pcie_rx_unsupported", "pcie_rx", "requests of a kind or size that the function refuses"},
     {"pcie_rx_poisoned", "pcie_rx", "TLPs with the poison bit"},
-    {"pcie_rx_unexpected_completions", "pcie_rx", "completions for no outstanding tag"},
+    {"pcie_rx_unexpected_completions", "pcie_rx", "completions for no outstanding tag, or not what its read lacks"},
     {"doorbells", "uar", "doorbells accepted"},
     {"doorbells_coalesced", "uar", "doorbells of a QP that was pending already"},
     {"db_ignored_size", "uar", "UAR writes of another size or alignment"},
@@ -248,6 +249,7 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"dma_tag_waits", "dma_engine", "requests that waited for a tag"},
     {"dma_credit_waits", "dma_engine", "requests that waited for a credit"},
     {"dma_errors", "dma_engine", "reads that ended with an error"},
+    {"dma_timeouts", "dma_engine", "read requests given up by the completion time-out"},
     {"commands", "pcie_endpoint", "commands served"},
     {"command_errors", "pcie_endpoint", "commands refused"},
     {"register_denied", "pcie_endpoint", "register accesses that the function may not make"},

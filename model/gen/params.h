@@ -61,8 +61,8 @@ struct param_desc {
   const char* doc;
 };
 
-// how the root complex cuts completions
-enum class pcie_completion_split : std::uint8_t { LargestFit, EveryRcb };
+// how the root complex cuts completions; random also mixes those of different reads
+enum class pcie_completion_split : std::uint8_t { LargestFit, EveryRcb, Random };
 
 [[nodiscard]] constexpr const char* to_string(pcie_completion_split x) {
   switch (x) {
@@ -70,6 +70,8 @@ enum class pcie_completion_split : std::uint8_t { LargestFit, EveryRcb };
       return "largest_fit";
     case pcie_completion_split::EveryRcb:
       return "every_rcb";
+    case pcie_completion_split::Random:
+      return "random";
   }
   return "?";
 }
@@ -94,10 +96,14 @@ struct parameters {
     std::int64_t mrrs = 4096;
     // read completion boundary [B]
     std::int64_t rcb = 64;
-    // how the root complex cuts completions
+    // how the root complex cuts completions; random also mixes those of different reads
     pcie_completion_split completion_split = pcie_completion_split::LargestFit;
     // read requests in flight
     std::int64_t tags = 256;
+    // after which a read that is not answered ends with an error [ps]
+    std::int64_t completion_timeout_ps = 10000000000;
+    // payload writes may pass earlier writes in the host; what completes a message never does
+    bool relaxed_ordering = false;
     // one way flight, both PHYs included [ps]
     std::int64_t link_delay_ps = 12000;
     // DLLP and SKP share taken off the link rate
@@ -251,7 +257,7 @@ struct parameters {
   bool operator==(const parameters&) const = default;
 };
 
-inline constexpr std::array<param_desc, 68> ParamTable = {{
+inline constexpr std::array<param_desc, 70> ParamTable = {{
     {"core.clock_period_ps", param_type::Integer, "ps", "1000", "100", "100000", "",
      "an integer from 100 to 100000", provenance::Reference,
      "reference description: stage table, PCIe Gen5 x16, 1 GHz",
@@ -276,14 +282,22 @@ inline constexpr std::array<param_desc, 68> ParamTable = {{
      "64, 128", provenance::Documented,
      "PCIe: root ports answer on 64 or 128 byte boundaries",
      "read completion boundary"},
-    {"pcie.completion_split", param_type::Choice, "", "largest_fit", "", "", "largest_fit|every_rcb",
-     "largest_fit, every_rcb", provenance::Documented,
+    {"pcie.completion_split", param_type::Choice, "", "largest_fit", "", "", "largest_fit|every_rcb|random",
+     "largest_fit, every_rcb, random", provenance::Documented,
      "PCIe lets a completer cut at any read completion boundary; the largest fit is the reference configuration",
-     "how the root complex cuts completions"},
+     "how the root complex cuts completions; random also mixes those of different reads"},
     {"pcie.tags", param_type::Integer, "", "256", "1", "1024", "",
      "an integer from 1 to 1024", provenance::Documented,
      "PCIe: 8-bit extended tags",
      "read requests in flight"},
+    {"pcie.completion_timeout_ps", param_type::Integer, "ps", "10000000000", "50000000", "64000000000000", "",
+     "an integer from 50000000 to 64000000000000", provenance::Assumed,
+     "PCIe allows 50 us to 64 s and advises 10 ms or more",
+     "after which a read that is not answered ends with an error"},
+    {"pcie.relaxed_ordering", param_type::Flag, "", "false", "", "", "",
+     "true, false", provenance::Assumed,
+     "strict order unless a scenario asks; PCIe leaves it to the function",
+     "payload writes may pass earlier writes in the host; what completes a message never does"},
     {"pcie.link_delay_ps", param_type::Integer, "ps", "12000", "1", "10000000", "",
      "an integer from 1 to 10000000", provenance::Assumed,
      "fitted: reference fetch of 150 cycles = lookup 5 + arbiter 10 + read 126 + done 9. Read: request hop 4, link 12, MRd 0.42, root complex 12.5, memory 29.8, root complex 12.5, link 12, pcie_rx 40 (first symbol of the CplD to visible), response hop 2 = 125.2 ns, 126 with rounding to core edges",

@@ -13,7 +13,6 @@ namespace carillon {
 
 namespace {
 
-constexpr std::uint16_t RootId = 0;  ///< bus 0, device 0, function 0
 constexpr std::uint16_t Tags = 256;
 
 std::array<flow_credits, 3> advertised(const parameters& params) {
@@ -46,7 +45,11 @@ root_complex::root_complex(const sc_core::sc_module_name& name, sim_context& con
       memory_place_(context.trace.intern(memory_name(this->name()))),
       memory_busy_(context.trace.intern("memory_bandwidth")),
       posted_order_(context.trace.intern("order")),
+      link_(context.trace.intern("link")),
+      fault_(context.trace.intern("fault")),
       egress_(context, port, self_.place),
+      faults_(context.trace, context.seed, this->name()),
+      random_(context.seed, std::string(this->name()) + ".completions"),
       outstanding_(Tags),
       // Gb/s over 8000 are bytes per ps.
       memory_pipe_(pcie_rate{static_cast<std::uint64_t>(context.params.host.memory_gbps), 8000}) {
@@ -69,7 +72,12 @@ bool root_complex::inside(const byte_range& range) const {
 
 void root_complex::fail_reads(std::uint64_t address, std::uint64_t length, read_fault fault,
                               std::uint64_t count) {
-  faults_.push_back({address, address + (length - 1), fault, count});
+  read_fault_rule rule;
+  rule.fault = fault;
+  rule.first = address;
+  rule.last = address + (length - 1);
+  rule.count = count;
+  faults_.add(rule);
 }
 
 // Upstream: requests of the device ----------------------------------------------------------------
@@ -138,7 +146,7 @@ void root_complex::take_read(tlp* packet, const tlp_header& header, ps_t arrived
     ++stats_.unsupported;
     access.status = completion_status::UnsupportedRequest;
   } else {
-    apply_fault(access);
+    apply_fault(access, packet->row);
   }
 
   const trace_site in{self_.place, packet->row};
@@ -169,29 +177,31 @@ void root_complex::take_read(tlp* packet, const tlp_header& header, ps_t arrived
   at(sampled, work::read_sampled);
 }
 
-void root_complex::apply_fault(memory_access& access) {
-  for (fault_rule& rule : faults_) {
-    const std::uint64_t last = access.range.address + std::max(access.range.bytes, 1U) - 1;
-    if (rule.count == 0 || access.range.address > rule.last || last < rule.first) {
-      continue;
-    }
-    --rule.count;
-    switch (rule.fault) {
-      case read_fault::unsupported_request:
-        access.status = completion_status::UnsupportedRequest;
-        break;
-      case read_fault::completer_abort:
-        access.status = completion_status::CompleterAbort;
-        break;
-      case read_fault::poisoned:
-        access.poisoned = true;
-        break;
-      case read_fault::never:
-        access.silent = true;
-        ++stats_.unanswered;
-        break;
-    }
+void root_complex::apply_fault(memory_access& access, name_id row) {
+  const read_fault_rule* rule = faults_.pick(access.range, row);
+  if (rule == nullptr) {
     return;
+  }
+  switch (rule->fault) {
+    case read_fault::unsupported_request:
+      access.status = completion_status::UnsupportedRequest;
+      break;
+    case read_fault::completer_abort:
+      access.status = completion_status::CompleterAbort;
+      break;
+    case read_fault::poisoned:
+      access.poisoned = true;
+      break;
+    case read_fault::never:
+      access.silent = true;
+      ++stats_.unanswered;
+      break;
+    case read_fault::stray:
+      access.stray = true;
+      break;
+    case read_fault::late:
+      access.delay = rule->delay;
+      break;
   }
 }
 
@@ -212,15 +222,17 @@ void root_complex::take_write(tlp* packet, const tlp_header& header, ps_t arrive
   ps_t begin = memory_slot(packet, ready, access.range.bytes);
   const bool to_cache = host.ddio && memory_.attributes(access.range.address).cached;
   const ps_t latency = to_cache ? host.llc_write_ps : host.memory_write_ps;
-  if (begin + latency < last_visible_) {
+  if (begin + latency < last_visible_ && !header.relaxed_ordering) {
     const ps_t held = last_visible_ - latency;
     packet->trace = context_.trace.wait(packet->trace, memory, posted_order_, begin, held);
     begin = held;
   }
-  last_visible_ = begin + latency;
-  packet->trace = context_.trace.service(packet->trace, memory, begin, last_visible_);
-  writes_.push(access);
-  at(last_visible_, work::write_visible);
+  const ps_t visible = begin + latency;
+  last_visible_ = std::max(last_visible_, visible);
+  packet->trace = context_.trace.service(packet->trace, memory, begin, visible);
+  const std::uint32_t slot = writes_.obtain();
+  writes_[slot] = access;
+  at(visible, work::write_visible, slot);
 }
 
 /// A request of a kind that memory does not serve: the posted ones are dropped, the others
@@ -248,19 +260,22 @@ void root_complex::on_credits() {
 }
 
 void root_complex::on_time(ps_t /*now*/, std::uint64_t what) {
-  switch (static_cast<work>(what)) {
+  const auto slot = static_cast<std::uint32_t>(what >> 8);
+  switch (static_cast<work>(what & 0xff)) {
     case work::read_sampled:
       sample(reads_.pop());
       break;
     case work::write_visible:
-      store(writes_.pop());
+      // Whoever watches the memory may cause other writes.
+      writes_.give_back(slot);
+      store(memory_access(writes_[slot]));
       break;
     case work::send_completions:
-      for (bool last = false; !last;) {
-        const ready_completion ready = completions_.pop();
-        last = ready.last;
-        egress_.push(ready.packet);
-      }
+      send_completions(slot);
+      break;
+    case work::mix_completions:
+      mixing_ = false;
+      mix_completions();
       break;
     case work::send_request:
       egress_.push(requests_.pop());
@@ -272,53 +287,6 @@ void root_complex::on_time(ps_t /*now*/, std::uint64_t what) {
       answer(answers_.pop());
       break;
   }
-}
-
-/// Makes the completions of a read, whose data is what memory holds now.
-void root_complex::sample(const memory_access& access) {
-  const auto& pcie = context_.params.pcie;
-  tlp* request = access.packet;
-  port.consumed(request->flow, request->payload_bytes);
-  if (!access.silent) {
-    if (access.status != completion_status::Success || access.range.bytes == 0) {
-      const bool memory = access.header.kind == tlp_kind::memory_read;
-      complete(access, access.range.address, memory ? total_byte_count(access.header) : 4,
-               access.status == completion_status::Success ? 1 : 0, true);
-    } else {
-      const auto policy = pcie.completion_split == pcie_completion_split::EveryRcb
-                              ? completion_cut::every_boundary
-                              : completion_cut::largest_fit;
-      std::uint64_t address = access.range.address;
-      for (std::uint32_t left = access.range.bytes; left != 0;) {
-        const std::uint32_t bytes =
-            next_completion(address, left, static_cast<std::uint32_t>(pcie.mps),
-                            static_cast<std::uint32_t>(pcie.rcb), policy);
-        complete(access, address, left, bytes, bytes == left);
-        address += bytes;
-        left -= bytes;
-      }
-    }
-    // The completions of one read become ready together.
-    at(now_ps() + way_out(), work::send_completions);
-  }
-  request->release();
-}
-
-/// One completion with `bytes` bytes from `address` on, of `left` that are to come.
-void root_complex::complete(const memory_access& access, std::uint64_t address, std::uint32_t left,
-                            std::uint32_t bytes, bool last) {
-  tlp* packet = tlps_.take();
-  make_completion(*packet, RootId, access.header.requester, access.header.tag, access.status, left,
-                  static_cast<std::uint8_t>(address & 0x7f), nullptr, bytes);
-  if (bytes != 0 && access.range.bytes != 0) {
-    memory_.read(address, write_payload(*packet, address), bytes);
-  }
-  if (access.poisoned) {
-    set_poisoned(*packet);
-  }
-  packet->trace = access.packet->trace;
-  packet->row = access.packet->row;
-  completions_.push({packet, last});
 }
 
 void root_complex::store(const memory_access& access) {

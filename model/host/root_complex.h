@@ -4,10 +4,12 @@
 // Upstream. A request is taken when its last symbol is in. A read spends half of
 // host.root_complex_ps on the way in, then host.memory_read_ps, at the end of which its data is
 // sampled, then the other half on the way out; the completions are cut by pcie.mps, pcie.rcb and
-// pcie.completion_split and leave in order. A write is visible half of host.root_complex_ps and
-// host.memory_write_ps later (host.llc_write_ps if it allocates in the cache). Memory is pipelined:
-// it takes the next request when host.memory_gbps has room for it. Writes become visible in their
-// order of arrival; a read never sees memory as it was before an earlier write.
+// pcie.completion_split and leave in order, or with "random" in any order of the reads. A write is
+// visible half of host.root_complex_ps and host.memory_write_ps later (host.llc_write_ps if it
+// allocates in the cache). Memory is pipelined: it takes the next request when host.memory_gbps has
+// room for it. Writes become visible in their order of arrival, except that one with relaxed
+// ordering may pass slower ones before it; a read never sees memory as it was before an earlier
+// write.
 //
 // Downstream. An access of the CPU spends half of it, then leaves in order; a read's
 // answer comes the other half after the last symbol of its completion.
@@ -22,6 +24,8 @@
 #include "common/tlp_egress.h"
 #include "host/fifo.h"
 #include "host/host_memory.h"
+#include "host/pcie_faults.h"
+#include "host/slots.h"
 
 namespace carillon {
 
@@ -34,9 +38,6 @@ class mmio_read_listener {
   virtual void on_mmio_data(ps_t when, std::uint16_t tag, const std::vector<std::uint8_t>& data,
                             completion_status status, trace_ref trace) = 0;
 };
-
-/// How a read can go wrong.
-enum class read_fault : std::uint8_t { unsupported_request, completer_abort, poisoned, never };
 
 class root_complex : public sc_core::sc_module, private pcie_listener, private timed {
  public:
@@ -67,6 +68,9 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
   void fail_reads(std::uint64_t address, std::uint64_t length, read_fault fault,
                   std::uint64_t count = ~std::uint64_t{0});
 
+  /// Reads of memory go wrong by such a rule, too.
+  void inject(const read_fault_rule& rule) { faults_.add(rule); }
+
   struct statistics {
     std::uint64_t reads = 0;
     std::uint64_t writes = 0;
@@ -77,22 +81,18 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
     std::uint64_t malformed = 0;  ///< dropped without an answer
     std::uint64_t poisoned_writes = 0;         ///< dropped
     std::uint64_t unexpected_completions = 0;  ///< for no access of the CPU
-    std::uint64_t unanswered = 0;              ///< by fail_reads
+    std::uint64_t unanswered = 0;              ///< on purpose
   };
 
   [[nodiscard]] const statistics& stats() const { return stats_; }
+
+  /// Reads that went wrong on purpose.
+  [[nodiscard]] std::uint64_t injected() const { return faults_.hits(); }
 
  private:
   struct window {
     std::uint64_t first;
     std::uint64_t last;
-  };
-
-  struct fault_rule {
-    std::uint64_t first;
-    std::uint64_t last;
-    read_fault fault;
-    std::uint64_t count;
   };
 
   /// A request on its way through memory.
@@ -103,11 +103,15 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
     completion_status status = completion_status::Success;
     bool poisoned = false;  ///< answer with poisoned data
     bool silent = false;    ///< do not answer
+    bool stray = false;     ///< send what nobody asked for first
+    ps_t delay = 0;         ///< of the answer
   };
 
-  struct ready_completion {
-    tlp* packet = nullptr;
-    bool last = false;  ///< of its read
+  /// The completions of a read, ready to leave.
+  struct answer_parts {
+    std::vector<tlp*> packets;
+    std::size_t sent = 0;
+    ps_t ready = 0;
   };
 
   struct outstanding {
@@ -120,11 +124,13 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
     trace_ref trace;
   };
 
-  /// What a timeline callback is for; each kind comes back in the order in which it was asked for.
-  enum class work : std::uint64_t {
+  /// What a timeline callback is for. Those without a slot come back in the order in which they
+  /// were asked for.
+  enum class work : std::uint8_t {
     read_sampled,
-    write_visible,
-    send_completions,
+    write_visible,     ///< with a slot
+    send_completions,  ///< with a slot
+    mix_completions,
     send_request,
     discard,
     answer,
@@ -136,7 +142,9 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
   bool on_direct_access(tlm::tlm_generic_payload& access, tlm::tlm_dmi& granted) override;
   void on_time(ps_t now, std::uint64_t what) override;
 
-  void at(ps_t when, work what) { context_.line.at(when, *this, static_cast<std::uint64_t>(what)); }
+  void at(ps_t when, work what, std::uint32_t slot = 0) {
+    context_.line.at(when, *this, std::uint64_t{slot} << 8 | static_cast<std::uint8_t>(what));
+  }
 
   void take_read(tlp* packet, const tlp_header& header, ps_t arrived);
   void take_write(tlp* packet, const tlp_header& header, ps_t arrived);
@@ -144,21 +152,27 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
   void refuse(tlp* packet, const tlp_header& header, ps_t arrived);
   void drop(tlp* packet);
   void discard(tlp* packet, ps_t arrived);
-  void apply_fault(memory_access& access);
+  void apply_fault(memory_access& access, name_id row);
   /// From the link towards memory or the CPU, and back.
   [[nodiscard]] ps_t way_in() const;
   [[nodiscard]] ps_t way_out() const;
   ps_t memory_slot(tlp* packet, ps_t ready, std::uint64_t bytes);
 
   void sample(const memory_access& access);
-  void complete(const memory_access& access, std::uint64_t address, std::uint32_t left,
-                std::uint32_t bytes, bool last);
+  [[nodiscard]] std::uint32_t cut(std::uint64_t address, std::uint32_t left);
+  void complete(answer_parts& parts, const memory_access& access, std::uint64_t address,
+                std::uint32_t left, std::uint32_t bytes);
+  void make_stray(answer_parts& parts, const memory_access& access);
+  void send_completions(std::uint32_t slot);
+  void mix_completions();
   void store(const memory_access& access);
   void answer(std::uint16_t tag);
 
   void depart(tlp* packet, trace_ref trace, name_id row);
   std::uint16_t take_tag(mmio_read_listener& listener, std::uint32_t length, std::uint32_t lead);
   [[nodiscard]] bool inside(const byte_range& range) const;
+
+  static constexpr std::uint16_t RootId = 0;  ///< bus 0, device 0, function 0
 
   sim_context& context_;
   host_memory& memory_;
@@ -168,13 +182,18 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
   const name_id memory_place_;
   const name_id memory_busy_;
   const name_id posted_order_;
+  const name_id link_;
+  const name_id fault_;
   tlp_egress egress_;
   std::vector<window> windows_;
-  std::vector<fault_rule> faults_;
+  pcie_faults faults_;
+  random_stream random_;
 
   fifo<memory_access> reads_;
-  fifo<memory_access> writes_;
-  fifo<ready_completion> completions_;
+  slots<memory_access> writes_;
+  slots<answer_parts> completions_;
+  std::vector<std::uint32_t> mixed_;  ///< completions_ that leave in any order
+  bool mixing_ = false;               ///< a callback for them is asked for
   fifo<tlp*> discards_;
   fifo<tlp*> requests_;
   fifo<std::uint16_t> answers_;

@@ -21,10 +21,14 @@ package params_pkg;
   localparam int unsigned PcieMrrs = 4096;
   // read completion boundary [B]
   localparam int unsigned PcieRcb = 64;
-  // how the root complex cuts completions
+  // how the root complex cuts completions; random also mixes those of different reads
   localparam int unsigned PcieCompletionSplit = 0;
   // read requests in flight
   localparam int unsigned PcieTags = 256;
+  // after which a read that is not answered ends with an error [ps]
+  localparam logic [63:0] PcieCompletionTimeoutPs = 64'd10000000000;
+  // payload writes may pass earlier writes in the host; what completes a message never does
+  localparam int unsigned PcieRelaxedOrdering = 0;
   // one way flight, both PHYs included [ps]
   localparam int unsigned PcieLinkDelayPs = 12000;
   // DLLP and SKP share taken off the link rate

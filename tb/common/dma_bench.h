@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <gtest/gtest.h>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -85,6 +87,12 @@ class completer : public stage {
     part.status = static_cast<std::uint8_t>(status);
     part.byte_count = static_cast<std::uint16_t>(bytes);
     queue(t, {part});
+  }
+
+  /// Answers with a dword more than the byte count allows.
+  void overflow(cycle_t t, std::uint16_t tag, std::uint64_t address, std::uint32_t bytes) {
+    answer(t, tag, address, bytes);
+    lanes_.back().parts.back().length += 4;
   }
 
   void poison(cycle_t t, std::uint16_t tag, std::uint64_t address, std::uint32_t bytes) {
@@ -276,6 +284,20 @@ struct dma_bench {
   source<dma_write> cqes;
   source<mmio_answer> registers;
   completer complete;
+};
+
+/// Tests of the DMA engine; the parameter is the shuffle seed.
+class dma_engine_bench : public testing::TestWithParam<int> {
+ protected:
+  /// The bench; only once a test.
+  dma_bench& make(const parameters& params = {},
+                  const std::array<flow_credits, 3>& advertised = {}) {
+    made_ = std::make_unique<dma_bench>(static_cast<std::uint64_t>(GetParam()), params, advertised);
+    return *made_;
+  }
+
+ private:
+  std::unique_ptr<dma_bench> made_;
 };
 
 }  // namespace carillon::bench
