@@ -281,9 +281,11 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                                   *rx_responder.reads, *rx_responder.lines, *requests, *responses});
   add<responder>(
       "responder",
-      responder::ports{*requests, *responder_commands, *responder_keys.reads, *responder_keys.lines,
+      responder::ports{*requests, *responder_commands, *srq_commands, *requester_faults,
+                       *response_failures, *responder_keys.reads, *responder_keys.lines,
                        *receive_dma.reads, *receive_dma.done, *payload_writes, *responder_lines,
-                       *commits, *acknowledges, *receive_cqes});
+                       *responder_errors, *remote_invalidations, *responder_faults, *commits,
+                       *acknowledges, *receive_cqes, *responder_events});
   add<requester>("requester", requester::ports{*sent, *responses, *requester_commands, *send_cqes});
   add<completion>("completion",
                   completion::ports{*receive_cqes, *send_cqes, *cq_commands,
@@ -303,8 +305,8 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                                {*completion_context.reads, *completion_context.lines, "completion"},
                                {*command_context.reads, *command_context.lines, "pcie_endpoint"}},
                               {command_lines.get(), responder_lines.get()},
-                              {send_errors.get()},
-                              {}});
+                              {send_errors.get(), responder_errors.get()},
+                              {remote_invalidations.get()}});
   dma = &add<dma_engine>(
       "dma_engine", dma_engine::ports{port,
                                       {{*fetch_dma.reads, *fetch_dma.done, "wqe_fetch"},

@@ -35,6 +35,7 @@ struct key_use {
   key_right right = key_right::local_read;
   std::uint64_t address = 0;  ///< virtual
   std::uint64_t length = 0;   ///< bytes
+  std::uint64_t message = 0;  ///< if more than `length`: the range that must be allowed
 };
 
 /// Why a key does not serve, in the order in which it is looked at.

@@ -254,12 +254,16 @@ auto visit_param(P& p, std::size_t i, F&& f) {
     case 61:
       return f(p.nic.command_cycles);
     case 62:
-      return f(p.nic.rx_buffer_bytes);
+      return f(p.nic.error_poll_us);
     case 63:
-      return f(p.nic.ack_req_interval);
+      return f(p.nic.error_polls);
     case 64:
-      return f(p.uar.bf_timeout_cycles);
+      return f(p.nic.rx_buffer_bytes);
     case 65:
+      return f(p.nic.ack_req_interval);
+    case 66:
+      return f(p.uar.bf_timeout_cycles);
+    case 67:
       return f(p.uar.bf_slots);
     default:
       std::fputs("visit_param: no such parameter\n", stderr);
