@@ -343,8 +343,8 @@ bool responder::take_duplicate(cycle_t t, std::uint8_t id) {
   if (opcode->verb != bth_verb::Send && opcode->verb != bth_verb::Write) {
     slot.answer = answer_kind::replay;
     slot.answer_psn = slot.packet.psn;
-    slot.step.kind = opcode->verb == bth_verb::ReadRequest ? request_kind::read
-                                                           : request_kind::atomic;
+    slot.step.kind =
+        opcode->verb == bth_verb::ReadRequest ? request_kind::read : request_kind::atomic;
     slot.step.message_bytes = slot.packet.dma_length;
     slot.step.address = slot.packet.remote_address;
   }

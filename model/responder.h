@@ -258,9 +258,9 @@ class responder : public stage {
   ports io_;
   key_lookup keys_;
   std::array<packet_slot, Slots> slots_;
-  std::vector<std::uint8_t> age_;                     ///< used slots, oldest first
-  std::unordered_map<std::uint32_t, qp_row> rows_;    // never iterated
-  std::unordered_map<std::uint32_t, srq_row> srqs_;   // never iterated
+  std::vector<std::uint8_t> age_;                    ///< used slots, oldest first
+  std::unordered_map<std::uint32_t, qp_row> rows_;   // never iterated
+  std::unordered_map<std::uint32_t, srq_row> srqs_;  // never iterated
   ring<read_request> read_queue_;
   ring<failed_read> failures_;
   ring<std::uint32_t> flushing_;  ///< QPs with receive WQEs to flush

@@ -35,6 +35,9 @@ void responder::start_atomic(cycle_t t, packet_slot& slot) {
   ++slot.row->atomics;
   atomics_.push({slot.row, slot.row->generation, slot.packet, slot.step.next.rmsn, slot.answer_msn,
                  slot.targets.front().address, slot.history});
+  if (atomic_at_ == atomic_phase::idle) {
+    atomic_at_ = atomic_phase::wanted;
+  }
 }
 
 void responder::run_atomics(cycle_t t) {
@@ -98,8 +101,7 @@ bool responder::finish_atomic(cycle_t t, atomic_job& job) {
     return fail(t, row, {request_fault::remote_operation, job.packet.psn, job.msn_before, false},
                 job.history);
   }
-  const bool swaps =
-      find_opcode(job.packet.bth_opcode)->verb == bth_verb::CompareSwap;
+  const bool swaps = find_opcode(job.packet.bth_opcode)->verb == bth_verb::CompareSwap;
   const std::uint64_t before = load_word(atomic_word_.data());
   const bool writes = !swaps || before == job.packet.compare;
   if (lacks(t, io_.responses, response_credit_, &job.history) ||

@@ -42,8 +42,7 @@ void responder::settle(cycle_t t, std::uint8_t id) {
     slot.history.waits_for(context_, site(), t, order_);
     return;  // its leaving wakes us
   }
-  slot.dropped =
-      slot.fault != request_fault::none || slot.row->refused_message == slot.message;
+  slot.dropped = slot.fault != request_fault::none || slot.row->refused_message == slot.message;
   slot.at = slot.dropped ? phase::decided : phase::credit;
 }
 
@@ -74,7 +73,8 @@ bool responder::can_take(const qp_row& row) {
 
 bool responder::needs_wqe(const packet_slot& slot) {
   const bool uses = slot.step.is_send() || slot.step.takes_receive;
-  return (slot.step.is_send() && (slot.packet.payload != 0 || slot.common.service == qp_service::Ud)) ||
+  return (slot.step.is_send() &&
+          (slot.packet.payload != 0 || slot.common.service == qp_service::Ud)) ||
          (uses && (slot.row->signature || slot.row->shared != nullptr));
 }
 
@@ -288,8 +288,7 @@ void responder::add_grh(packet_slot& slot) {
   rx_packet& packet = slot.packet;
   buffer_ref whole = shared_.buffers.take();
   write_grh(packet.bytes.data() + packet.ip_offset, packet.ipv6, whole.data());
-  std::copy_n(packet.bytes.data() + packet.payload_offset, packet.payload,
-              whole.data() + GrhBytes);
+  std::copy_n(packet.bytes.data() + packet.payload_offset, packet.payload, whole.data() + GrhBytes);
   packet.bytes = std::move(whole);
   packet.payload_offset = 0;
   packet.payload += GrhBytes;
@@ -381,9 +380,9 @@ void responder::take_key(cycle_t t, const key_lookup::answer& answer) {
       slot.fault = request_fault::invalidation;
     }
   } else if (answer.fault != key_fault::none) {
-    slot.fault = !slot.step.is_send()                ? request_fault::remote_access
+    slot.fault = !slot.step.is_send()              ? request_fault::remote_access
                  : answer.fault == key_fault::page ? request_fault::local_access
-                                                     : request_fault::local_protection;
+                                                   : request_fault::local_protection;
   } else {
     slot.paged = answer.paged;
     for (const iova_piece& piece : *answer.pieces) {

@@ -85,8 +85,9 @@ void responder::take_failures(cycle_t t) {
       wake(t + 1);
       return;
     }
-    if (alive && !fail(t, row, {request_fault::remote_operation, front.what.psn, row.line.rmsn, false},
-                       front.history)) {
+    if (alive &&
+        !fail(t, row, {request_fault::remote_operation, front.what.psn, row.line.rmsn, false},
+              front.history)) {
       return;
     }
     failures_.pop();

@@ -66,8 +66,7 @@ bool responder::write_one(cycle_t t, std::uint8_t id) {
     return true;
   }
   const bool reliable = slot.common.service == qp_service::Rc;
-  if (!reliable &&
-      (slot.dropped || slot.step.ignored || slot.message == row.refused_message)) {
+  if (!reliable && (slot.dropped || slot.step.ignored || slot.message == row.refused_message)) {
     shared_.counters.add(slot.step.wrong_qkey ? counter::QkeyViolations
                                               : counter::RxDropUnreliable);
     return true;
@@ -254,8 +253,7 @@ bool responder::refuse(cycle_t t, packet_slot& slot) {
 bool responder::give_answer(cycle_t t, packet_slot& slot) {
   std::optional<std::uint64_t> result;
   if (slot.answer == answer_kind::replay && slot.step.kind == request_kind::atomic) {
-    result = slot.row->saved.result_of(slot.packet.psn,
-                                       find_opcode(slot.packet.bth_opcode)->verb,
+    result = slot.row->saved.result_of(slot.packet.psn, find_opcode(slot.packet.bth_opcode)->verb,
                                        slot.packet.remote_address);
     if (!result) {
       shared_.counters.add(counter::DuplicatesDropped);

@@ -60,11 +60,11 @@ struct qp_row {
   receive_queue queue;
   record_reader record;
   bool batch_wanted = false;
-  srq_row* shared = nullptr;           ///< receives from there instead
-  std::uint16_t message_receive = 0;   ///< WQE of the message in progress
-  bool kept = false;                   ///< UC: that WQE's message was given up, the next takes it
-  ring<std::uint16_t> open_receives;   ///< WQEs taken and not yet completed, oldest first
-  std::uint32_t polls_left = 0;        ///< in error: looks for receive WQEs posted late
+  srq_row* shared = nullptr;          ///< receives from there instead
+  std::uint16_t message_receive = 0;  ///< WQE of the message in progress
+  bool kept = false;                  ///< UC: that WQE's message was given up, the next takes it
+  ring<std::uint16_t> open_receives;  ///< WQEs taken and not yet completed, oldest first
+  std::uint32_t polls_left = 0;       ///< in error: looks for receive WQEs posted late
   bool flushing = false;
 
   // Messages

@@ -293,8 +293,7 @@ void responder::take_srq_command(cycle_t t) {
   }
 }
 
-void responder::take_srq_read(cycle_t t, srq_row& row, read_kind kind,
-                              const dma_read_done& done) {
+void responder::take_srq_read(cycle_t t, srq_row& row, read_kind kind, const dma_read_done& done) {
   const bool record = kind == read_kind::srq_record;
   join(t, done, waiting_at(record ? phase::credit : phase::receive, nullptr, &row));
   if (record) {

@@ -73,8 +73,7 @@ bool fits_message(const opcode_info& opcode, const rx_packet& packet, const qpc_
   step.address = step.has_reth ? packet.remote_address : line.cur_va;
   return bytes <= MaxMessageBytes &&
          length_fits(opcode.position, packet.payload, mtu_bytes(common.mtu)) &&
-         (step.is_send() ||
-          (announced <= MaxMessageBytes && write_fits(opcode, bytes, announced)));
+         (step.is_send() || (announced <= MaxMessageBytes && write_fits(opcode, bytes, announced)));
 }
 
 /// The message in progress after a SEND or WRITE packet.
@@ -146,8 +145,7 @@ void step_unreliable(const opcode_info& opcode, const rx_packet& packet, const q
 
 void step_datagram(const rx_packet& packet, const qpc_common& common, request_step& step) {
   step.wrong_qkey = packet.qkey != common.qkey;
-  step.ignored =
-      step.wrong_qkey || packet.payload > mtu_bytes(common.mtu) || common.no_rq != 0;
+  step.ignored = step.wrong_qkey || packet.payload > mtu_bytes(common.mtu) || common.no_rq != 0;
   step.message_bytes = packet.payload + GrhBytes;
 }
 
@@ -162,8 +160,7 @@ refusal refusal_of(request_fault fault) {
                                    cqe_syndrome::RemoteInvalidRequest,
                                    counter::RespInvalidRequests};
   constexpr refusal RemoteOperation{nak_code::RemoteOperationalError,
-                                    counter::NakRemoteOperationSent,
-                                    cqe_syndrome::LocalQpOperation,
+                                    counter::NakRemoteOperationSent, cqe_syndrome::LocalQpOperation,
                                     counter::RespLocalOperationErrors};
   refusal result = InvalidRequest;
   switch (fault) {

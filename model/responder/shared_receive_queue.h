@@ -48,6 +48,7 @@ class shared_receive_queue {
 
   /// Of the WQE to read: its sequence number, and where it is.
   [[nodiscard]] std::uint16_t next_sequence() const;
+
   [[nodiscard]] std::uint64_t next_address() const {
     return base_ + std::uint64_t{next_index_} * stride_;
   }
