@@ -282,9 +282,11 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                                   *rx_responder.reads, *rx_responder.lines, *requests, *responses});
   add<responder>(
       "responder",
-      responder::ports{*requests, *responder_commands, *responder_keys.reads, *responder_keys.lines,
+      responder::ports{*requests, *responder_commands, *srq_commands, *requester_faults,
+                       *response_failures, *responder_keys.reads, *responder_keys.lines,
                        *receive_dma.reads, *receive_dma.done, *payload_writes, *responder_lines,
-                       *commits, *acknowledges, *receive_cqes});
+                       *responder_errors, *remote_invalidations, *responder_faults, *commits,
+                       *acknowledges, *receive_cqes, *responder_events});
   add<requester>(
       "requester",
       requester::ports{*sent, *responses, *requester_commands, *responder_faults,
@@ -311,8 +313,8 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                                {*completion_context.reads, *completion_context.lines, "completion"},
                                {*command_context.reads, *command_context.lines, "pcie_endpoint"}},
                               {command_lines.get(), responder_lines.get()},
-                              {requester_errors.get()},
-                              {local_invalidations.get()}});
+                              {requester_errors.get(), responder_errors.get()},
+                              {local_invalidations.get(), remote_invalidations.get()}});
   dma = &add<dma_engine>(
       "dma_engine", dma_engine::ports{port,
                                       {{*fetch_dma.reads, *fetch_dma.done, "wqe_fetch"},

@@ -1,26 +1,14 @@
 #include "responder.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "gen/wire.h"
 #include "gen/wqe.h"
 
 namespace carillon {
 namespace {
 
-constexpr unsigned KeyLookup = stage_spec::qpc_ram::Latency;
-constexpr unsigned WriteLatency = stage_spec::responder::Latency - KeyLookup;
-
-cqe_opcode receive_opcode(const request_step& step) {
-  if (!step.is_send) {
-    return cqe_opcode::ResponderWriteImmediate;
-  }
-  return step.has_imm ? cqe_opcode::ResponderSendImmediate : cqe_opcode::ResponderSend;
-}
-
-constexpr std::uint8_t AckSyndrome =
-    static_cast<std::uint8_t>(static_cast<unsigned>(aeth_kind::Ack) << 5 | AckCreditsInvalid);
+constexpr std::uint32_t Mask24 = 0xffffff;
+constexpr ps_t PsPerUs = 1000000;
 
 }  // namespace
 
@@ -28,27 +16,41 @@ responder::responder(const sc_core::sc_module_name& name, nic_shared& shared, co
     : stage(name, shared.context, "responder"),
       shared_(shared),
       io_(io),
+      keys_(shared.context, site(), io.key_reads, io.key_lines),
+      late_interval_(static_cast<cycle_t>(context_.params.nic.error_poll_us) * PsPerUs /
+                     context_.clock.period()),
       order_(context_.trace.intern("order")),
       arbiter_(context_.trace.intern("arbiter")),
       commit_(context_.trace.intern("commit")),
       record_(context_.trace.intern("receive_record")),
       receive_wqe_(context_.trace.intern("receive_wqe")),
+      atomic_unit_(context_.trace.intern("atomic_unit")),
       line_credit_(context_.trace.intern("credit:" + io.lines.name())),
       commit_credit_(context_.trace.intern("credit:" + io.commits.name())),
       write_credit_(context_.trace.intern("credit:" + io.writes.name())),
-      ack_credit_(context_.trace.intern("credit:" + io.acks.name())),
-      cqe_credit_(context_.trace.intern("credit:" + io.cqes.name())) {
+      response_credit_(context_.trace.intern("credit:" + io.responses.name())),
+      cqe_credit_(context_.trace.intern("credit:" + io.cqes.name())),
+      error_credit_(context_.trace.intern("credit:" + io.errors.name())),
+      fault_credit_(context_.trace.intern("credit:" + io.faults.name())),
+      invalidation_credit_(context_.trace.intern("credit:" + io.invalidations.name())) {
   io_.packets.to(*this, site());
   io_.commands.to(*this, site());
+  io_.srq_commands.to(*this, site());
+  io_.requester_faults.to(*this, site());
+  io_.failures.to(*this, site());
   io_.key_lines.to(*this, site());
   io_.reads_done.to(*this, site());
   io_.key_reads.from(*this, site());
   io_.reads.from(*this, site());
   io_.writes.from(*this, site());
   io_.lines.from(*this, site());
+  io_.errors.from(*this, site());
+  io_.invalidations.from(*this, site());
+  io_.faults.from(*this, site());
   io_.commits.from(*this, site());
-  io_.acks.from(*this, site());
+  io_.responses.from(*this, site());
   io_.cqes.from(*this, site());
+  io_.events.from(*this, site());
   age_.reserve(Slots);
   const auto full = [this](cycle_t) { return age_.size() == Slots; };
   const auto full_without = [this, full](stream_base& output) {
@@ -63,60 +65,156 @@ responder::responder(const sc_core::sc_module_name& name, nic_shared& shared, co
                             [this, full](cycle_t t) { return full(t) && any_at(phase::credit); }),
          blocker::condition("receive_wqe",
                             [this, full](cycle_t t) { return full(t) && any_at(phase::receive); }),
-         full_without(io_.writes), full_without(io_.acks), full_without(io_.cqes),
+         full_without(io_.writes), full_without(io_.responses), full_without(io_.cqes),
          blocker::condition("slots", full)});
   // Their slots are reserved: they never wait.
   watch(io_.commands, {});
+  watch(io_.srq_commands, {});
+  watch(io_.requester_faults, {});
+  watch(io_.failures, {});
   watch(io_.key_lines, {});
   watch(io_.reads_done, {});
 }
 
 void responder::evaluate(cycle_t t) {
   take_commands(t);
-  take_keys(t);
+  take_srq_command(t);
+  take_failures(t);
+  keys_.take(t, [this, t](const key_lookup::answer& answer) { take_key(t, answer); });
   take_reads(t);
   for (const std::uint8_t id : age_) {
     advance(t, id);
   }
+  run_atomics(t);
   write(t);
   take_packet(t);
-  issue_keys(t);
+  flush(t);
+  look_late(t);
+  tell_events(t);
+  if (keys_.issue(t)) {
+    wake(t + 1);
+  }
   issue_reads(t);
 }
 
-// Ports
+// Commands
 // ------------------------------------------------------------------------------------------------
 
+qp_row& responder::row_of(std::uint32_t qpn) {
+  qp_row& row = rows_[qpn];
+  row.qpn = qpn;
+  return row;
+}
+
 void responder::take_commands(cycle_t t) {
-  if (!io_.commands.takeable(t)) {
-    return;
-  }
-  const qp_command command = io_.commands.take(t);
-  const auto state = static_cast<qp_state>(command.state);
-  if (state == qp_state::Reset || state == qp_state::Rtr) {
-    qp_state_row& row = rows_[command.qpn];
-    row.started = false;
-    row.error = false;
-    row.batch_wanted = false;
-    row.record_wanted = false;
-    row.record_pending = false;
-    ++row.generation;
-    row.line = {};
-    row.queue.start(0, 0);
-    for (const std::uint8_t id : age_) {
-      packet_slot& slot = slots_[id];
-      if (slot.packet.qpn != command.qpn) {
-        continue;
-      }
-      slot.abandoned = true;  // what it waits for will not come any more
-      if (slot.at == phase::credit) {
-        slot.at = phase::decided;
-      } else if (slot.at == phase::receive) {
-        slot.at = phase::write;
-        slot.ready = t;
-      }
+  if (io_.commands.takeable(t)) {
+    const qp_command command = io_.commands.take(t);
+    qp_row& row = row_of(command.qpn);
+    switch (static_cast<qp_state>(command.state)) {
+      case qp_state::Reset:
+        reset(t, row);
+        row.closed = true;
+        break;
+      case qp_state::Init:
+      case qp_state::Rtr:
+        reset(t, row);
+        row.closed = false;
+        configure(row, qpc_common::unpack(command.common.data()));
+        start(row, qpc_responder::unpack(command.responder.data()));
+        break;
+      case qp_state::Err:
+        if (!row.closed && !row.error) {
+          if (!row.started) {
+            configure(row, qpc_common::unpack(command.common.data()));
+            start(row, qpc_responder::unpack(command.responder.data()));
+          }
+          enter_error(t, row);
+        }
+        break;
+      default:  // the send side's
+        break;
     }
   }
+  if (io_.requester_faults.takeable(t)) {
+    const qp_error fault = io_.requester_faults.take(t);
+    qp_row& row = row_of(fault.qpn);
+    if (!fault.send_queue_only && row.started && !row.error) {
+      enter_error(t, row);
+    }
+  }
+}
+
+/// Forgets the QP; what waits will not come any more.
+void responder::reset(cycle_t t, qp_row& row) {
+  for (std::size_t i = 0; row.shared != nullptr && i < row.open_receives.size(); ++i) {
+    row.shared->queue.finished(row.open_receives[i]);
+  }
+  ++row.generation;
+  row.started = false;
+  row.error = false;
+  row.line = {};
+  row.queue.start(0, 0);
+  row.record.wanted = false;
+  row.record.pending = false;
+  row.record.bytes.reset();
+  row.batch_wanted = false;
+  row.kept = false;
+  row.open_receives.clear();
+  row.polls_left = 0;
+  row.flushing = false;
+  row.refused_message = 0;
+  row.map = {};
+  row.saved.start(0);
+  row.atomics = 0;
+  for (const std::uint8_t id : age_) {
+    packet_slot& slot = slots_[id];
+    if (slot.row != &row) {
+      continue;
+    }
+    slot.abandoned = true;
+    release(t, slot);
+  }
+}
+
+/// What the packet waits for may not come any more.
+void responder::release(cycle_t t, packet_slot& slot) {
+  if (slot.at == phase::credit || slot.at == phase::settle) {
+    slot.at = phase::decided;
+  } else if (slot.at == phase::receive || slot.at == phase::mapping) {
+    slot.at = phase::write;
+    slot.ready = t;
+  }
+}
+
+void responder::start(qp_row& row, const qpc_responder& line) {
+  row.started = true;
+  row.line = line;
+  row.queue.start(line.rq_consumer, static_cast<std::uint16_t>(line.rq_db_rec));
+  row.saved.start(line.log_rra_max);
+}
+
+void responder::configure(qp_row& row, const qpc_common& common) {
+  row.service = common.service;
+  row.function = common.function_id;
+  row.cqn = common.cq_num_recv;
+  row.signature = common.sig_enable != 0;
+  row.record.address = common.dbr_addr;
+  row.shared =
+      common.srq != 0 ? &srq_of(static_cast<std::uint32_t>(common.rq_base_addr & Mask24)) : nullptr;
+  if (row.shared == nullptr) {
+    row.queue.configure(common);
+  }
+}
+
+// A packet comes
+// ---------------------------------------------------------------------------------------
+
+std::uint8_t responder::free_slot() const {
+  std::uint8_t id = 0;
+  while (slots_[id].used) {
+    ++id;
+  }
+  return id;
 }
 
 void responder::take_packet(cycle_t t) {
@@ -127,367 +225,171 @@ void responder::take_packet(cycle_t t) {
     return;
   }
   rx_packet packet = io_.packets.take(t);
-  if (packet.verdict != rx_verdict::accept) {
-    if (packet.verdict == rx_verdict::gap) {
-      shared_.counters.add(counter::OutOfSequence);
-    } else if (packet.verdict == rx_verdict::duplicate) {
-      shared_.counters.add(counter::DuplicateRequest);
-    }
+  const bool again = packet.verdict == rx_verdict::duplicate;
+  const bool gap = packet.verdict == rx_verdict::gap;
+  if (again) {
+    shared_.counters.add(counter::DuplicateRequest);
+  } else if (gap) {
+    shared_.counters.add(counter::OutOfSequence);
+  } else if (packet.verdict != rx_verdict::accept) {
     commit(t, packet.qpn, nullptr);
     return;
   }
-  std::uint8_t id = 0;
-  while (slots_[id].used) {
-    ++id;
+  qp_row& row = row_of(packet.qpn);
+  if (row.closed || row.error) {
+    shared_.counters.add(row.closed ? counter::RxDropBadState : counter::RxDropAfterError);
+    commit(t, packet.qpn, nullptr);
+    return;
   }
+  const std::uint8_t id = free_slot();
   packet_slot& slot = slots_[id];
+  std::vector<target> targets = std::move(slot.targets);
   slot = packet_slot{};
+  targets.clear();
+  slot.targets = std::move(targets);
   slot.used = true;
   slot.packet = std::move(packet);
   slot.common = qpc_common::unpack(slot.packet.common.data());
+  slot.row = &row;
   slot.history = held_history(slot.packet.trace, t, order_);
-  age_.push_back(id);
-
-  qp_state_row& row = rows_[slot.packet.qpn];
-  // Since that lookup a read of the record or a failure may have touched the line; nothing else can
-  // have.
-  const qpc_responder before = row.line;
-  row.line = qpc_responder::unpack(slot.packet.responder.data());
-  if (row.started) {
-    row.line.error |= before.error;
-    row.line.rq_db_rec = before.rq_db_rec;
-  }
-  row.record_address = slot.common.dbr_addr;
-  row.function = slot.packet.function;
+  configure(row, slot.common);
   if (!row.started) {
-    row.started = true;
-    row.queue.start(row.line.rq_consumer, static_cast<std::uint16_t>(row.line.rq_db_rec));
+    start(row, qpc_responder::unpack(slot.packet.responder.data()));
   }
-  row.queue.configure(slot.common);
-  slot.step = step_request(slot.packet, slot.common, row.line);
-  slot.fault = slot.step.fault;
-  const bool asks = slot.fault == request_fault::none && slot.step.takes_receive;
-  slot.at = asks ? phase::credit : phase::decided;
-  slot.asked_before = row.records_asked;
+  slot.answer_psn = slot.packet.psn;
+  slot.answer_msn = row.line.rmsn;
+  const bool stays = gap     ? take_out_of_sequence(t, slot)
+                     : again ? take_duplicate(t, id)
+                             : accept(t, slot);
+  if (!stays) {
+    slot.used = false;
+    slot.packet = rx_packet{};
+    return;
+  }
+  age_.push_back(id);
+  if (slot.at == phase::write) {
+    wake(slot.ready);
+  }
   advance(t, id);
 }
 
-// A packet's way
-// ---------------------------------------------------------------------------------------
-
-void responder::advance(cycle_t t, std::uint8_t id) {
-  packet_slot& slot = slots_[id];
-  if (slot.at == phase::credit) {
-    qp_state_row& row = rows_[slot.packet.qpn];
-    if (row.queue.has_credit()) {
-      slot.at = phase::decided;
-    } else if (row.records_answered > slot.asked_before) {
-      slot.refused = true;  // the record was read for this packet and shows no WQE
-      slot.at = phase::decided;
-    } else {
-      slot.history.waits_for(context_, site(), t, record_);
-      want_record(t, slot.packet.qpn, row);
-      return;
-    }
+/// The expected packet; its decision follows.
+bool responder::accept(cycle_t t, packet_slot& slot) {
+  qp_row& row = *slot.row;
+  if (slot.common.service == qp_service::Rc && slot.packet.psn != row.line.next_rcv_psn) {
+    // Looked up before the QP was reset and came to life again.
+    shared_.counters.add(counter::RxDropBadState);
+    commit(t, row.qpn, nullptr);
+    return false;
   }
-  if (slot.at == phase::decided) {
-    if (!may_commit(t, &slot.history)) {
-      return;
-    }
-    decide(t, slot);
-    if (slot.at == phase::keys) {
-      request_keys(t, id);
-    }
+  request_step& step = slot.step;
+  step = step_request(slot.packet, slot.common, row.line);
+  slot.fault = step.fault;
+  if (slot.fault == request_fault::none && step.is_saved() && row.saved.all_busy()) {
+    slot.fault = request_fault::invalid;  // more outstanding than was agreed
   }
-  if (slot.at == phase::receive) {
-    find_receive(t, id);
+  if (step.abandons) {
+    shared_.counters.add(counter::UcMessagesDropped);
+    row.line.in_message = 0;
+    row.kept = row.line.cur_verb == bth_verb::Send;
   }
+  slot.at = phase::decided;
+  if (step.ignored || slot.fault != request_fault::none) {
+    return true;
+  }
+  if (step.first) {
+    ++row.message;
+  }
+  slot.message = row.message;
+  slot.asked_before = row.shared != nullptr ? row.shared->record.asked : row.record.asked;
+  if (!step.takes_receive) {
+    return true;
+  }
+  slot.at = phase::credit;
+  slot.undecided = slot.common.service == qp_service::Uc && !step.is_send();
+  if (slot.undecided) {
+    slot.at = phase::settle;
+  }
+  return true;
 }
 
-void responder::decide(cycle_t t, packet_slot& slot) {
-  const std::uint32_t qpn = slot.packet.qpn;
-  qp_state_row& row = rows_[qpn];
+/// A packet beyond the expected one: one NAK a gap.
+bool responder::take_out_of_sequence(cycle_t t, packet_slot& slot) {
+  qpc_responder& line = slot.row->line;
+  if (line.nak_sent != 0 || line.rnr_sent != 0) {
+    commit(t, slot.row->qpn, nullptr);
+    return false;
+  }
+  line.nak_sent = 1;
+  commit(t, slot.row->qpn, &line);
+  slot.answer = answer_kind::sequence_nak;
+  slot.answer_psn = line.next_rcv_psn;
   slot.at = phase::write;
   slot.ready = t + KeyLookup;
-  wake(slot.ready);
-  if (slot.refused || slot.abandoned) {
-    commit(t, qpn, nullptr);
-    return;
-  }
-  if (slot.fault != request_fault::none) {
-    row.line.error = 1;
-    commit(t, qpn, &row.line);
-    return;
-  }
-  if (slot.step.takes_receive) {
-    row.message_receive = row.queue.consume(slot.step.is_send && slot.packet.payload != 0);
-  }
-  slot.receive_index = row.message_receive;
-  const qpc_responder before = row.line;
-  row.line = slot.step.next;
-  row.line.error |= before.error;
-  row.line.rq_db_rec = before.rq_db_rec;
-  row.line.rq_consumer = row.queue.consumer();
-  commit(t, qpn, &row.line);
-  if (slot.step.takes_receive && !row.queue.has_credit()) {
-    want_record(t, qpn, row);  // read ahead, so that the next message need not wait
-  }
-  want_batch(t, qpn, row);
-
-  if (slot.packet.payload == 0) {
-    slot.history.served_until(context_, site(), slot.ready);
-    return;
-  }
-  if (slot.step.is_send) {
-    slot.at = phase::receive;
-    return;
-  }
-  slot.pieces.count = 1;
-  slot.pieces.piece[0] = {slot.step.address, slot.packet.rkey, slot.packet.payload};
-  if (slot.step.has_reth) {
-    slot.at = phase::keys;
-  } else {
-    slot.history.served_until(context_, site(), slot.ready);
-  }
+  slot.history.served_until(context_, site(), slot.ready);
+  return true;
 }
 
-void responder::find_receive(cycle_t t, std::uint8_t id) {
+/// A packet that was served before: its answer may have been lost.
+bool responder::take_duplicate(cycle_t t, std::uint8_t id) {
   packet_slot& slot = slots_[id];
-  qp_state_row& row = rows_[slot.packet.qpn];
-  const receive_batch* batch = row.queue.find(slot.receive_index);
-  if (batch == nullptr || !batch->arrived) {
-    slot.history.waits_for(context_, site(), t, receive_wqe_);
-    return;  // the read's answer wakes us
-  }
+  qp_row& row = *slot.row;
+  const opcode_info* opcode = find_opcode(slot.packet.bth_opcode);
+  commit(t, row.qpn, nullptr);
+  slot.answer = answer_kind::duplicate_ack;
   slot.at = phase::write;
-  slot.ready = t;
-  if (batch->status != dma_status::ok) {
-    slot.fault = request_fault::local_operation;
-    return;
+  slot.ready = t + KeyLookup;
+  slot.answer_psn = (row.line.next_rcv_psn - 1) & Mask24;
+  if (opcode->verb != bth_verb::Send && opcode->verb != bth_verb::Write) {
+    slot.answer = answer_kind::replay;
+    slot.answer_psn = slot.packet.psn;
+    slot.step.kind =
+        opcode->verb == bth_verb::ReadRequest ? request_kind::read : request_kind::atomic;
+    slot.step.message_bytes = slot.packet.dma_length;
+    slot.step.address = slot.packet.remote_address;
   }
-  if (!scatter(row.queue.wqe(*batch, slot.receive_index), row.queue.stride(), slot.step.offset,
-               slot.packet.payload, slot.pieces)) {
-    slot.fault = request_fault::local_length;
-    return;
-  }
-  slot.history.waits_for(context_, site(), t, order_);
-  slot.at = phase::keys;
-  request_keys(t, id);
-}
-
-void responder::request_keys(cycle_t t, std::uint8_t id) {
-  packet_slot& slot = slots_[id];
-  slot.keys_wanted = slot.pieces.count;
-  for (unsigned i = 0; i < slot.pieces.count; ++i) {
-    key_queue_.push({id, static_cast<std::uint8_t>(i)});
-  }
-  wake(t + 1);
-}
-
-void responder::write(cycle_t t) {
-  for (std::size_t i = 0; i < age_.size(); ++i) {
-    const std::uint8_t id = age_[i];
-    packet_slot& slot = slots_[id];
-    if (slot.at != phase::write) {
-      continue;
-    }
-    if (t < slot.ready) {
-      wake(slot.ready);
-      continue;
-    }
-    if (older_of_qp(id)) {
-      slot.history.waits_for(context_, site(), t, order_);
-      continue;  // its leaving wakes us
-    }
-    if (last_write_ == t) {
-      slot.history.waits_for(context_, site(), t, arbiter_);
-      wake(t + 1);
-      continue;
-    }
-    if (write_one(t, id)) {
-      --i;  // it left
-    }
-  }
-}
-
-/// One write, or the end of the packet. True if the packet left.
-bool responder::write_one(cycle_t t, std::uint8_t id) {
-  packet_slot& slot = slots_[id];
-  qp_state_row& row = rows_[slot.packet.qpn];
-  if (slot.refused || slot.abandoned) {
-    shared_.counters.add(slot.abandoned ? counter::RxDropBadState : counter::RxOutOfBuffer);
-    leave(t, id);
-    return true;
-  }
-  if (row.error || slot.fault != request_fault::none) {
-    if (!fail(t, slot, row)) {
+  if (slot.step.kind == request_kind::read) {
+    if (!row.saved.covers_read(slot.packet.psn, slot.packet.remote_address, slot.packet.rkey,
+                               slot.packet.dma_length, mtu_bytes(slot.common.mtu))) {
+      shared_.counters.add(counter::DuplicatesDropped);
       return false;
     }
-    leave(t, id);
-    return true;
-  }
-  const bool writes = slot.pieces_written < slot.pieces.count;
-  const bool ends = slot.pieces_written + 1 >= slot.pieces.count;
-  const bool acks = ends && slot.packet.ack_request;
-  const bool reports = ends && slot.step.completes_receive;
-  const auto lacks = [&](stream_base& output, name_id reason) {
-    if (output.has_credit(t)) {
-      return false;
+    if (slot.packet.dma_length != 0) {
+      ask_remote_key(t, id, key_right::remote_read, 0, slot.packet.dma_length);
+      return true;
     }
-    slot.history.waits_for(context_, site(), t, reason);
-    output.ask_credit(t);
-    return true;
-  };
-  if ((writes && lacks(io_.writes, write_credit_)) || (acks && lacks(io_.acks, ack_credit_)) ||
-      (reports && lacks(io_.cqes, cqe_credit_))) {
-    return false;
   }
-  const trace_ref history = slot.history.wait_until(context_, site(), t);
-  last_write_ = t;
-  if (writes) {
-    const scatter_piece& piece = slot.pieces.piece[slot.pieces_written];
-    dma_write out;
-    out.trace = history;
-    out.function = slot.packet.function;
-    out.address = slot.step.is_send ? piece.address : piece.address + row.write_delta;
-    out.length = piece.length;
-    out.from = slot.packet.bytes;
-    out.from_offset = slot.packet.payload_offset;
-    for (unsigned i = 0; i < slot.pieces_written; ++i) {
-      out.from_offset += slot.pieces.piece[i].length;
-    }
-    if (ends && slot.step.last) {
-      out.point = milestone::delivered;
-      out.point_last = true;
-    }
-    ++slot.pieces_written;
-    io_.writes.push(t, WriteLatency, std::move(out));
-  }
-  if (!ends) {
-    slot.history.served_until(context_, site(), t + 1);
-    wake(t + 1);
-    return false;
-  }
-  if (acks) {
-    response_item ack;
-    ack.trace = history;
-    ack.function = slot.packet.function;
-    ack.qpn = slot.packet.qpn;
-    ack.psn = slot.packet.psn;
-    ack.syndrome = AckSyndrome;
-    ack.msn = slot.step.next.rmsn;
-    io_.acks.push(t, WriteLatency, ack);
-    shared_.counters.add(counter::AcksSent);
-  }
-  if (reports) {
-    cqe_item cqe;
-    cqe.trace = history;
-    cqe.cqn = slot.common.cq_num_recv;
-    cqe.qpn = slot.packet.qpn;
-    cqe.cqe_opcode = static_cast<std::uint8_t>(receive_opcode(slot.step));
-    cqe.wqe_counter = slot.receive_index;
-    cqe.byte_count = slot.step.message_bytes;
-    cqe.imm = slot.step.has_imm ? slot.packet.imm : 0;
-    cqe.remote_qpn = slot.common.remote_qpn;
-    cqe.solicited = slot.packet.solicited;
-    if (slot.step.message_bytes == 0) {
-      cqe.point = milestone::delivered;  // there is no payload to mark it
-    }
-    io_.cqes.push(t, WriteLatency, cqe);
-  }
-  if (slot.step.last) {
-    shared_.counters.add(slot.step.is_send ? counter::RxSendMessages : counter::RxWriteRequests);
-  }
-  leave(t, id);
+  slot.history.served_until(context_, site(), slot.ready);
   return true;
-}
-
-/// The packet is refused; true when the QP's line says so.
-bool responder::fail(cycle_t t, packet_slot& slot, qp_state_row& row) {
-  if (row.error) {
-    shared_.counters.add(counter::RxDropAfterError);
-    return true;
-  }
-  if (row.line.error == 0) {
-    if (!may_commit(t, &slot.history)) {
-      return false;
-    }
-    row.line.error = 1;
-    write_line(t, slot.packet.qpn, row.line);
-    last_commit_ = t;
-  }
-  row.error = true;
-  count_fault(slot.fault);
-  return true;
-}
-
-void responder::leave(cycle_t t, std::uint8_t id) {
-  packet_slot& slot = slots_[id];
-  const std::uint32_t qpn = slot.packet.qpn;
-  if (slot.step.completes_receive && slot.fault == request_fault::none && !slot.refused &&
-      !slot.abandoned) {
-    qp_state_row& row = rows_[qpn];
-    row.queue.finished(slot.receive_index);
-    want_batch(t, qpn, row);
-  }
-  slot.used = false;
-  slot.packet = rx_packet{};
-  age_.erase(std::find(age_.begin(), age_.end(), id));
-  if (!age_.empty()) {
-    wake(t + 1);
-  }
-}
-
-void responder::count_fault(request_fault fault) {
-  switch (fault) {
-    case request_fault::none:
-      return;
-    case request_fault::unsupported:
-      shared_.counters.add(counter::RxDropUnsupported);
-      return;
-    case request_fault::invalid:
-      shared_.counters.add(counter::RespInvalidRequests);
-      return;
-    case request_fault::remote_access:
-      shared_.counters.add(counter::RespRemoteAccessErrors);
-      return;
-    case request_fault::local_length:
-      shared_.counters.add(counter::RespLocalLengthError);
-      return;
-    case request_fault::local_operation:
-      shared_.counters.add(counter::RespLocalOperationErrors);
-      return;
-  }
 }
 
 // Looking around
 // ---------------------------------------------------------------------------------------
 
+/// A packet of its QP must leave before it, or an atomic be executed; atomics keep their order in
+/// the unit.
 bool responder::older_of_qp(std::uint8_t id) const {
+  const packet_slot& slot = slots_[id];
   for (const std::uint8_t other : age_) {
     if (other == id) {
-      return false;
+      const bool joins = slot.step.kind == request_kind::atomic &&
+                         slot.answer == answer_kind::none && slot.fault == request_fault::none;
+      return slot.row->atomics != 0 && !slot.abandoned && !joins;
     }
-    if (slots_[other].packet.qpn == slots_[id].packet.qpn) {
+    if (slots_[other].row == slot.row) {
       return true;
     }
   }
   return false;
 }
 
-/// The oldest packet of the QP in that phase.
-std::uint8_t responder::waiting_slot(std::uint32_t qpn, phase at) const {
+bool responder::any_at(phase at) const {
   for (const std::uint8_t id : age_) {
-    if (slots_[id].at == at && slots_[id].packet.qpn == qpn) {
-      return id;
+    if (slots_[id].at == at) {
+      return true;
     }
   }
-  return NoSlot;
-}
-
-bool responder::any_at(phase at) const {
-  return std::any_of(age_.begin(), age_.end(),
-                     [&](std::uint8_t id) { return slots_[id].at == at; });
+  return false;
 }
 
 }  // namespace carillon

@@ -24,6 +24,7 @@ class key_lookup {
     std::uint64_t cookie = 0;
     key_fault fault = key_fault::none;
     const std::vector<iova_piece>* pieces = nullptr;  ///< valid during the call
+    bool paged = false;                               ///< the key has a page list
     trace_ref trace;  ///< the history of the asker, the lookup included; ends in this cycle
   };
 
@@ -43,7 +44,7 @@ class key_lookup {
     const std::uint32_t ended = take_line(t);
     if (ended != NoJob) {
       job& each = jobs_[ended];
-      done(answer{each.cookie, each.fault, &each.walk.pieces(),
+      done(answer{each.cookie, each.fault, &each.walk.pieces(), each.key.contiguous == 0,
                   each.history.wait_until(context_, site_, t)});
       free_.push_back(ended);
     }

@@ -61,7 +61,8 @@ key_fault check_key(const mkey_line& key, bool exists, const key_use& use) {
       return key_fault::right;
     }
   }
-  return covers(key, use.address, use.length) ? key_fault::none : key_fault::range;
+  return covers(key, use.address, std::max(use.length, use.message)) ? key_fault::none
+                                                                     : key_fault::range;
 }
 
 page_walk::page_walk(const mkey_line& key, key_right right, std::uint64_t address,

@@ -36,6 +36,7 @@ struct key_use {
   std::uint64_t address = 0;  ///< virtual
   std::uint64_t length = 0;   ///< bytes
   bool checked = false;       ///< protection domain, QP and right were checked before
+  std::uint64_t message = 0;  ///< if more than `length`: the range that must be allowed
 };
 
 /// Why a key does not serve, in the order in which it is looked at.

@@ -83,13 +83,30 @@ enum class counter : std::uint16_t {
   AcksSent,  // ACKs sent
   OutOfSequence,  // packets beyond the expected PSN
   DuplicateRequest,  // requests received again
-  RxOutOfBuffer,  // messages without a receive WQE
+  RxOutOfBuffer,  // packets that found no receive WQE for their message
   RespRemoteAccessErrors,  // requests refused by key, range or access
   RespLocalLengthError,  // messages longer than the receive buffers
-  RxDropUnsupported,  // requests of a kind that the responder does not serve
   RespInvalidRequests,  // requests refused for their opcode sequence, length or because the QP does not allow them
   RespLocalOperationErrors,  // receive WQEs or buffers that could not be used
   RxDropAfterError,  // requests dropped because an earlier one of the QP failed
+  RxReadRequests,  // READ requests answered
+  RxAtomicRequests,  // atomics executed
+  ReadReplays,  // READs answered again
+  AtomicReplays,  // results of atomics sent again
+  DuplicatesDropped,  // duplicates of READs and atomics that match no saved one
+  NakSequenceSent,  // NAKs sent for a PSN sequence error
+  NakInvalidRequestSent,  // NAKs sent for an invalid request
+  NakRemoteAccessSent,  // NAKs sent for a remote access error
+  NakRemoteOperationSent,  // NAKs sent for a remote operational error
+  RnrNakSent,  // RNR NAKs sent
+  RespReadErrors,  // READs and atomics whose data could not be read
+  RespCqeError,  // receive WQEs completed with an error of their own
+  RespCqeFlushError,  // receive WQEs flushed because their QP is in error
+  QkeyViolations,  // datagrams with another queue key
+  UcMessagesDropped,  // messages of UC QPs given up after their first packet
+  RxDropUnreliable,  // packets of UC and UD QPs dropped without a word: out of their message, of wrong length, not allowed
+  RxInvalidatedKeys,  // memory keys invalidated by a SEND
+  SrqLimitEvents,  // shared receive queues that fell below their limit
   AcksReceived,  // ACKs received
   PacketSeqErr,  // NAKs for a PSN sequence error received
   RnrNakRetryErr,  // RNR NAKs received
@@ -135,7 +152,7 @@ struct counter_desc {
   const char* doc;
 };
 
-inline constexpr std::size_t CounterCount = 116;
+inline constexpr std::size_t CounterCount = 133;
 
 inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"pcie_rx_tlps", "pcie_rx", "TLPs received"},
@@ -210,13 +227,30 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"acks_sent", "responder", "ACKs sent"},
     {"out_of_sequence", "responder", "packets beyond the expected PSN"},
     {"duplicate_request", "responder", "requests received again"},
-    {"rx_out_of_buffer", "responder", "messages without a receive WQE"},
+    {"rx_out_of_buffer", "responder", "packets that found no receive WQE for their message"},
     {"resp_remote_access_errors", "responder", "requests refused by key, range or access"},
     {"resp_local_length_error", "responder", "messages longer than the receive buffers"},
-    {"rx_drop_unsupported", "responder", "requests of a kind that the responder does not serve"},
     {"resp_invalid_requests", "responder", "requests refused for their opcode sequence, length or because the QP does not allow them"},
     {"resp_local_operation_errors", "responder", "receive WQEs or buffers that could not be used"},
     {"rx_drop_after_error", "responder", "requests dropped because an earlier one of the QP failed"},
+    {"rx_read_requests", "responder", "READ requests answered"},
+    {"rx_atomic_requests", "responder", "atomics executed"},
+    {"read_replays", "responder", "READs answered again"},
+    {"atomic_replays", "responder", "results of atomics sent again"},
+    {"duplicates_dropped", "responder", "duplicates of READs and atomics that match no saved one"},
+    {"nak_sequence_sent", "responder", "NAKs sent for a PSN sequence error"},
+    {"nak_invalid_request_sent", "responder", "NAKs sent for an invalid request"},
+    {"nak_remote_access_sent", "responder", "NAKs sent for a remote access error"},
+    {"nak_remote_operation_sent", "responder", "NAKs sent for a remote operational error"},
+    {"rnr_nak_sent", "responder", "RNR NAKs sent"},
+    {"resp_read_errors", "responder", "READs and atomics whose data could not be read"},
+    {"resp_cqe_error", "responder", "receive WQEs completed with an error of their own"},
+    {"resp_cqe_flush_error", "responder", "receive WQEs flushed because their QP is in error"},
+    {"qkey_violations", "responder", "datagrams with another queue key"},
+    {"uc_messages_dropped", "responder", "messages of UC QPs given up after their first packet"},
+    {"rx_drop_unreliable", "responder", "packets of UC and UD QPs dropped without a word: out of their message, of wrong length, not allowed"},
+    {"rx_invalidated_keys", "responder", "memory keys invalidated by a SEND"},
+    {"srq_limit_events", "responder", "shared receive queues that fell below their limit"},
     {"acks_received", "requester", "ACKs received"},
     {"packet_seq_err", "requester", "NAKs for a PSN sequence error received"},
     {"rnr_nak_retry_err", "requester", "RNR NAKs received"},

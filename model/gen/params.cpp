@@ -260,14 +260,18 @@ auto visit_param(P& p, std::size_t i, F&& f) {
     case 64:
       return f(p.nic.command_cycles);
     case 65:
-      return f(p.nic.rx_buffer_bytes);
+      return f(p.nic.error_poll_us);
     case 66:
-      return f(p.nic.ack_req_interval);
+      return f(p.nic.error_polls);
     case 67:
-      return f(p.nic.send_window);
+      return f(p.nic.rx_buffer_bytes);
     case 68:
-      return f(p.uar.bf_timeout_cycles);
+      return f(p.nic.ack_req_interval);
     case 69:
+      return f(p.nic.send_window);
+    case 70:
+      return f(p.uar.bf_timeout_cycles);
+    case 71:
       return f(p.uar.bf_slots);
     default:
       std::fputs("visit_param: no such parameter\n", stderr);

@@ -234,6 +234,10 @@ struct parameters {
     std::int64_t bar4_base = 2415919104;
     // serving one command [cycles]
     std::int64_t command_cycles = 1000;
+    // a QP in error looks so often for receive WQEs posted late [us]
+    std::int64_t error_poll_us = 10;
+    // looks without a new receive WQE before it stops
+    std::int64_t error_polls = 50;
     // receive buffer for frames that wait to enter the parser [B]
     std::int64_t rx_buffer_bytes = 262144;
     // packets between AckReq inside a message
@@ -257,7 +261,7 @@ struct parameters {
   bool operator==(const parameters&) const = default;
 };
 
-inline constexpr std::array<param_desc, 70> ParamTable = {{
+inline constexpr std::array<param_desc, 72> ParamTable = {{
     {"core.clock_period_ps", param_type::Integer, "ps", "1000", "100", "100000", "",
      "an integer from 100 to 100000", provenance::Reference,
      "reference description: stage table, PCIe Gen5 x16, 1 GHz",
@@ -518,6 +522,14 @@ inline constexpr std::array<param_desc, 70> ParamTable = {{
      "an integer from 1 to 100000000", provenance::Assumed,
      "commands are not on a measured path",
      "serving one command"},
+    {"nic.error_poll_us", param_type::Integer, "us", "10", "1", "1000000", "",
+     "an integer from 1 to 1000000", provenance::Assumed,
+     "short beside the calls of a program that drains its queue",
+     "a QP in error looks so often for receive WQEs posted late"},
+    {"nic.error_polls", param_type::Integer, "", "50", "0", "1000000", "",
+     "an integer from 0 to 1000000", provenance::Assumed,
+     "half a millisecond with the interval above",
+     "looks without a new receive WQE before it stops"},
     {"nic.rx_buffer_bytes", param_type::Integer, "B", "262144", "4224", "67108864", "",
      "an integer from 4224 to 67108864", provenance::Assumed,
      "no public figure",

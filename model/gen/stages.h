@@ -232,7 +232,7 @@ inline constexpr stage_timing_desc TimingTable[] = {
 };
 }  // namespace rx_parser
 
-// PSN, key and length checks, DMA writes, ACKs, receive queue
+// requests of RC, UC and UD: checks, DMA writes, READs, atomics, ACKs and NAKs, receive queues
 namespace responder {
 inline constexpr unsigned Latency = 15;
 inline constexpr unsigned InitiationInterval = 1;
@@ -334,7 +334,7 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
     {"rx_parser", "the header FSM, ICRC check, context lookup, verdict",
      "", "", 9, 1, 132, 0, 66, true, false,
      stage_spec::rx_parser::TimingTable, 3},
-    {"responder", "PSN, key and length checks, DMA writes, ACKs, receive queue",
+    {"responder", "requests of RC, UC and UD: checks, DMA writes, READs, atomics, ACKs and NAKs, receive queues",
      "", "", 15, 1, 16, 16, 1, false, false,
      nullptr, 0},
     {"requester", "ACKs, NAKs, timers and retries, READ responses and atomic results, completion of WQEs",
@@ -351,7 +351,7 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      stage_spec::pcie_endpoint::TimingTable, 1},
 }};
 
-inline constexpr std::array<stage_edge, 78> StageEdges = {{
+inline constexpr std::array<stage_edge, 81> StageEdges = {{
     {"pcie", "pcie_rx", "tlp", false},
     {"pcie_rx", "uar", "uar_write", false},
     {"pcie_rx", "uar", "uar_read", false},
@@ -405,15 +405,18 @@ inline constexpr std::array<stage_edge, 78> StageEdges = {{
     {"responder", "rx_parser", "commit", true},
     {"responder", "tx_sched", "acknowledge", false},
     {"responder", "completion", "receive_cqe", false},
-    {"requester", "completion", "send_cqe", false},
     {"responder", "completion", "responder_event", false},
+    {"responder", "qpc_ram", "responder_error", true},
+    {"responder", "qpc_ram", "remote_invalidation", true},
+    {"responder", "requester", "responder_fault", true},
+    {"requester", "responder", "requester_fault", true},
+    {"pcie_endpoint", "responder", "srq_command", false},
+    {"requester", "completion", "send_cqe", false},
     {"requester", "tx_sched", "send_control", true},
     {"requester", "qpc_ram", "requester_error", false},
     {"requester", "qpc_ram", "requester_key_req", false},
     {"qpc_ram", "requester", "requester_key_rsp", true},
     {"requester", "dma_engine", "response_write", false},
-    {"requester", "responder", "requester_fault", true},
-    {"responder", "requester", "responder_fault", true},
     {"requester", "completion", "requester_event", false},
     {"completion", "qpc_ram", "completion_ctx_req", false},
     {"qpc_ram", "completion", "completion_ctx_rsp", true},

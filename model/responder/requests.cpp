@@ -1,5 +1,5 @@
-// The responder's requests to others: commits, lines, memory keys, receive doorbell records and
-// receive WQEs.
+// The responder's requests to others: commits, lines, receive doorbell records and receive WQEs of
+// QPs and of shared receive queues.
 #include <utility>
 
 #include "gen/wqe.h"
@@ -8,15 +8,16 @@
 namespace carillon {
 namespace {
 
-constexpr unsigned RecordBit = 32;
-constexpr unsigned GenerationShift = 40;
-constexpr std::uint32_t QpnMask = 0xffffff;
-
-std::uint64_t cookie_of(std::uint32_t qpn, bool record, std::uint8_t generation) {
-  return qpn | std::uint64_t{record} << RecordBit | std::uint64_t{generation} << GenerationShift;
-}
+constexpr unsigned KindShift = 24;
+constexpr unsigned GenerationShift = 32;
+constexpr std::uint32_t NumberMask = 0xffffff;
 
 }  // namespace
+
+std::uint64_t responder::cookie_of(read_kind kind, std::uint32_t number, std::uint8_t generation) {
+  return number | std::uint64_t{static_cast<std::uint8_t>(kind)} << KindShift |
+         std::uint64_t{generation} << GenerationShift;
+}
 
 bool responder::may_commit(cycle_t t, held_history* waiting) {
   name_id reason = 0;
@@ -54,122 +55,172 @@ void responder::write_line(cycle_t t, std::uint32_t qpn, const qpc_responder& li
   io_.lines.push(t, 1, out);
 }
 
-void responder::want_record(cycle_t t, std::uint32_t qpn, qp_state_row& row) {
-  if (row.record_wanted || row.record_pending) {
-    return;
+// What is to be read
+// ---------------------------------------------------------------------------------
+
+bool responder::want(record_reader& record) {
+  if (record.wanted || record.pending) {
+    return false;
   }
-  row.record_wanted = true;
-  ++row.records_asked;
-  read_queue_.push({qpn, true});
-  wake(t + 1);
+  record.wanted = true;
+  ++record.asked;
+  return true;
 }
 
-void responder::want_batch(cycle_t t, std::uint32_t qpn, qp_state_row& row) {
-  if (!row.batch_wanted && row.queue.next_read()) {
+void responder::want_record(cycle_t t, qp_row& row) {
+  if (want(row.record)) {
+    read_queue_.push({read_kind::record, row.qpn});
+    wake(t + 1);
+  }
+}
+
+void responder::want_srq_record(cycle_t t, srq_row& row) {
+  if (row.exists && want(row.record)) {
+    read_queue_.push({read_kind::srq_record, row.number});
+    wake(t + 1);
+  }
+}
+
+void responder::want_batch(cycle_t t, qp_row& row) {
+  if (!row.error && !row.batch_wanted && row.queue.next_read()) {
     row.batch_wanted = true;
-    read_queue_.push({qpn, false});
+    read_queue_.push({read_kind::batch, row.qpn});
     wake(t + 1);
   }
 }
 
-void responder::issue_keys(cycle_t t) {
-  if (key_queue_.empty()) {
-    return;
-  }
-  if (!io_.key_reads.has_credit(t)) {
-    io_.key_reads.ask_credit(t);
-    return;
-  }
-  const key_request asked = key_queue_.pop();
-  packet_slot& slot = slots_[asked.slot];
-  context_read read;
-  read.trace = slot.history.wait_until(context_, site(), t);
-  read.kind = context_kind::mkey;
-  read.index = slot.pieces.piece[asked.piece].key >> MkeyVariantBits;
-  io_.key_reads.push(t, 1, read);
-  keys_asked_.push(asked);
-  if (!key_queue_.empty()) {
+void responder::want_wqe(cycle_t t, srq_row& row) {
+  if (row.exists && !row.read_wanted && row.queue.wants_read()) {
+    row.read_wanted = true;
+    read_queue_.push({read_kind::srq_wqe, row.number});
     wake(t + 1);
   }
 }
 
+/// The QP or shared queue was reset meanwhile.
+bool responder::cancelled(const read_request& asked) {
+  switch (asked.kind) {
+    case read_kind::record:
+      return !row_of(asked.number).record.wanted;
+    case read_kind::batch: {
+      qp_row& row = row_of(asked.number);
+      row.batch_wanted = row.batch_wanted && row.queue.next_read();
+      return !row.batch_wanted;
+    }
+    case read_kind::srq_record:
+      return !srq_of(asked.number).record.wanted;
+    case read_kind::srq_wqe: {
+      srq_row& row = srq_of(asked.number);
+      row.read_wanted = row.read_wanted && row.queue.wants_read();
+      return !row.read_wanted;
+    }
+    case read_kind::atomic:
+      break;
+  }
+  return true;
+}
+
+/// One read a cycle.
 void responder::issue_reads(cycle_t t) {
+  if (atomic_at_ == atomic_phase::wanted) {
+    if (issue_atomic(t) && !read_queue_.empty()) {
+      wake(t + 1);
+    }
+    return;
+  }
   while (!read_queue_.empty()) {
-    const read_request asked = read_queue_.front();
-    qp_state_row& row = rows_[asked.qpn];
-    const auto plan = asked.record ? std::nullopt : row.queue.next_read();
-    if (asked.record ? !row.record_wanted : !row.batch_wanted || !plan) {
-      if (!asked.record) {
-        row.batch_wanted = false;
-      }
-      read_queue_.pop();  // the QP was reset meanwhile
+    if (cancelled(read_queue_.front())) {
+      read_queue_.pop();
       continue;
     }
     if (!io_.reads.has_credit(t)) {
       io_.reads.ask_credit(t);
       return;
     }
-    read_queue_.pop();
-    dma_read read;
-    const std::uint8_t waiting =
-        waiting_slot(asked.qpn, asked.record ? phase::credit : phase::receive);
-    read.function = row.function;
-    read.into = shared_.buffers.take();
-    read.cookie = cookie_of(asked.qpn, asked.record, row.generation);
-    bool serves_waiting = waiting != NoSlot;
-    if (asked.record) {
-      row.record_wanted = false;
-      row.record_pending = true;
-      row.record = read.into;
-      read.address = row.record_address + DoorbellReceiveWord;
-      read.length = sizeof(std::uint32_t);
-    } else {
-      row.batch_wanted = false;
-      row.queue.begin_read(*plan, read.into);
-      read.address = plan->address;
-      read.length = plan->count * row.queue.stride();
-      serves_waiting = serves_waiting &&
-                       row.queue.find(slots_[waiting].receive_index) == row.queue.find(plan->first);
-    }
-    if (serves_waiting) {
-      read.trace = slots_[waiting].history.wait_until(context_, site(), t);
-    }
-    io_.reads.push(t, 1, std::move(read));
+    issue(t, read_queue_.pop());
     if (!read_queue_.empty()) {
       wake(t + 1);
     }
-    return;  // one read a cycle
+    return;
   }
 }
 
-void responder::take_keys(cycle_t t) {
-  if (!io_.key_lines.takeable(t)) {
-    return;
-  }
-  const context_line line = io_.key_lines.take(t);
-  const key_request asked = keys_asked_.pop();
-  packet_slot& slot = slots_[asked.slot];
-  scatter_piece& piece = slot.pieces.piece[asked.piece];
-  CARILLON_CHECK(line.index == piece.key >> MkeyVariantBits, "{}: key {} came for key {}", path(),
-                 line.index, piece.key >> MkeyVariantBits);
-  slot.history = held_history(line.trace, t, order_);
-  const mkey_line key = mkey_line::unpack(line.data.data());
-  // A WRITE's key must cover the whole message, so that its later packets need no look.
-  const auto iova =
-      translate(key, line.valid, piece.key, slot.common.pd, slot.packet.qpn, slot.packet.function,
-                slot.step.is_send ? key_right::local_write : key_right::remote_write, piece.address,
-                slot.step.is_send ? piece.length : slot.packet.dma_length);
-  if (!iova) {
-    slot.fault = slot.step.is_send ? request_fault::local_operation : request_fault::remote_access;
-  } else if (slot.step.is_send) {
-    piece.address = *iova;
+void responder::issue(cycle_t t, const read_request& asked) {
+  const bool shared = asked.kind == read_kind::srq_record || asked.kind == read_kind::srq_wqe;
+  qp_row* row = shared ? nullptr : &row_of(asked.number);
+  srq_row* srq = shared ? &srq_of(asked.number) : nullptr;
+  std::uint8_t waiting = NoSlot;
+  dma_read read;
+  read.into = shared_.buffers.take();
+  read.function = shared ? srq->line.function_id : row->function;
+  read.cookie = cookie_of(asked.kind, asked.number, shared ? srq->generation : row->generation);
+  if (asked.kind == read_kind::record || asked.kind == read_kind::srq_record) {
+    record_reader& record = shared ? srq->record : row->record;
+    record.wanted = false;
+    record.pending = true;
+    record.bytes = read.into;
+    read.address = (shared ? srq->line.dbr_addr : record.address) + DoorbellReceiveWord;
+    read.length = sizeof(std::uint32_t);
+    waiting = waiting_at(phase::credit, row, srq);
+  } else if (shared) {
+    srq->read_wanted = false;
+    waiting = waiting_at(phase::receive, row, srq);
+    if (waiting != NoSlot && slots_[waiting].receive != srq->queue.next_sequence()) {
+      waiting = NoSlot;
+    }
+    read.address = srq->queue.next_address();
+    read.length = srq->queue.stride();
+    srq->queue.begin_read(read.into);
   } else {
-    rows_[slot.packet.qpn].write_delta = *iova - piece.address;
+    row->batch_wanted = false;
+    const receive_queue::plan plan = *row->queue.next_read();
+    row->queue.begin_read(plan, read.into);
+    read.address = plan.address;
+    read.length = plan.count * row->queue.stride();
+    waiting = waiting_at(phase::receive, row, srq);
+    if (waiting != NoSlot &&
+        row->queue.find(slots_[waiting].receive) != row->queue.find(plan.first)) {
+      waiting = NoSlot;
+    }
   }
-  if (--slot.keys_wanted == 0) {
-    slot.at = phase::write;
-    slot.ready = t;
+  if (waiting != NoSlot) {
+    read.trace = slots_[waiting].history.wait_until(context_, site(), t);
   }
+  io_.reads.push(t, 1, std::move(read));
+}
+
+/// The oldest packet that waits there for that QP's or that shared queue's reads.
+std::uint8_t responder::waiting_at(phase at, const qp_row* row, const srq_row* srq) const {
+  for (const std::uint8_t id : age_) {
+    const packet_slot& slot = slots_[id];
+    if (slot.at == at && (row != nullptr ? slot.row == row : slot.row->shared == srq)) {
+      return id;
+    }
+  }
+  return NoSlot;
+}
+
+// Answers
+// -----------------------------------------------------------------------------------------
+
+/// The read was asked for by the packet that waits: its history goes on with the read's.
+void responder::join(cycle_t t, const dma_read_done& done, std::uint8_t waiting) {
+  if (waiting != NoSlot && done.trace.message != 0 &&
+      done.trace.message == slots_[waiting].packet.trace.message) {
+    slots_[waiting].history = held_history(done.trace, t, order_);
+  }
+}
+
+/// A record's answer; true if it could be read.
+bool responder::take_record(record_reader& record, dma_status status, std::uint32_t& value) {
+  record.pending = false;
+  ++record.answered;
+  const bool good = status == dma_status::ok;
+  if (good) {
+    value = static_cast<std::uint32_t>(bytes::load_be<4>(record.bytes.data()));
+  }
+  record.bytes.reset();
+  return good;
 }
 
 void responder::take_reads(cycle_t t) {
@@ -177,30 +228,92 @@ void responder::take_reads(cycle_t t) {
     return;
   }
   const dma_read_done done = io_.reads_done.take(t);
-  const auto qpn = static_cast<std::uint32_t>(done.cookie & QpnMask);
-  const bool record = (done.cookie >> RecordBit & 1) != 0;
-  qp_state_row& row = rows_[qpn];
-  if (row.generation != static_cast<std::uint8_t>(done.cookie >> GenerationShift)) {
+  const auto number = static_cast<std::uint32_t>(done.cookie & NumberMask);
+  const auto kind = static_cast<read_kind>(static_cast<std::uint8_t>(done.cookie >> KindShift));
+  const auto generation = static_cast<std::uint8_t>(done.cookie >> GenerationShift);
+  if (kind == read_kind::atomic) {
+    take_atomic_read(t, done);
+    return;
+  }
+  if (kind == read_kind::srq_record || kind == read_kind::srq_wqe) {
+    srq_row& row = srq_of(number);
+    if (row.generation == generation) {
+      take_srq_read(t, row, kind, done);
+    }
+    return;
+  }
+  qp_row& row = row_of(number);
+  if (row.generation != generation) {
     return;  // the QP was reset meanwhile
   }
-  const std::uint8_t waiting = waiting_slot(qpn, record ? phase::credit : phase::receive);
-  if (waiting != NoSlot && done.trace.message != 0 &&
-      done.trace.message == slots_[waiting].packet.trace.message) {
-    slots_[waiting].history = held_history(done.trace, t, order_);
-  }
+  const bool record = kind == read_kind::record;
+  join(t, done, waiting_at(record ? phase::credit : phase::receive, &row, nullptr));
   if (record) {
-    row.record_pending = false;
-    ++row.records_answered;
-    if (done.status == dma_status::ok) {
-      row.line.rq_db_rec =
-          static_cast<std::uint32_t>(bytes::load_be<4>(row.record.data() + DoorbellReceiveWord));
+    if (take_record(row.record, done.status, row.line.rq_db_rec)) {
       row.queue.set_producer(static_cast<std::uint16_t>(row.line.rq_db_rec));
     }
-    row.record.reset();
+    if (row.error) {
+      flush_late(t, row);
+    }
   } else {
     row.queue.end_read(done.status);
   }
-  want_batch(t, qpn, row);
+  want_batch(t, row);
+}
+
+// Shared receive queues
+// ---------------------------------------------------------------------------
+
+srq_row& responder::srq_of(std::uint32_t srqn) {
+  srq_row& row = srqs_[srqn];
+  row.number = srqn;
+  return row;
+}
+
+void responder::take_srq_command(cycle_t t) {
+  if (!io_.srq_commands.takeable(t)) {
+    return;
+  }
+  const srq_command command = io_.srq_commands.take(t);
+  srq_row& row = srq_of(command.srqn);
+  const bool existed = row.exists;
+  row.line = srq_line::unpack(command.line.data());
+  row.exists = row.line.valid != 0;
+  if (row.exists != existed) {
+    ++row.generation;
+    row.queue.start(row.line);
+    row.record.wanted = false;
+    row.record.pending = false;
+    row.record.bytes.reset();
+    row.read_wanted = false;
+  }
+  row.armed = row.exists && row.line.lwm != 0;
+  if (row.armed && existed) {
+    want_srq_record(t, row);  // it may be below its limit already
+  }
+}
+
+void responder::take_srq_read(cycle_t t, srq_row& row, read_kind kind, const dma_read_done& done) {
+  const bool record = kind == read_kind::srq_record;
+  join(t, done, waiting_at(record ? phase::credit : phase::receive, nullptr, &row));
+  if (record) {
+    std::uint32_t posted = 0;
+    if (take_record(row.record, done.status, posted)) {
+      row.queue.set_producer(static_cast<std::uint16_t>(posted));
+    }
+    if (row.armed && row.queue.available() < row.line.lwm) {
+      row.armed = false;
+      tell(row, event_type::SrqLimit);
+      shared_.counters.add(counter::SrqLimitEvents);
+    }
+  } else {
+    const bool was_broken = row.queue.broken();
+    row.queue.end_read(done.status);
+    if (row.queue.broken() && !was_broken) {
+      tell(row, event_type::SrqCatastrophic);
+    }
+  }
+  want_wqe(t, row);
 }
 
 }  // namespace carillon

@@ -139,6 +139,10 @@ package params_pkg;
   localparam logic [63:0] NicBar4Base = 64'd2415919104;
   // serving one command [cycles]
   localparam int unsigned NicCommandCycles = 1000;
+  // a QP in error looks so often for receive WQEs posted late [us]
+  localparam int unsigned NicErrorPollUs = 10;
+  // looks without a new receive WQE before it stops
+  localparam int unsigned NicErrorPolls = 50;
   // receive buffer for frames that wait to enter the parser [B]
   localparam int unsigned NicRxBufferBytes = 262144;
   // packets between AckReq inside a message

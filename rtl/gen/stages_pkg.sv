@@ -114,7 +114,7 @@ package stages_pkg;
   localparam int unsigned RxParserLookup = 5;
   localparam int unsigned RxParserIcrc = 4;
 
-  // PSN, key and length checks, DMA writes, ACKs, receive queue
+  // requests of RC, UC and UD: checks, DMA writes, READs, atomics, ACKs and NAKs, receive queues
   localparam int unsigned ResponderLatency = 15;
   localparam int unsigned ResponderInitiationInterval = 1;
   localparam int unsigned ResponderDepth = 16;
