@@ -472,8 +472,11 @@ trace_ref wqe_fetch::history(cycle_t t, const fetch& from, std::uint16_t index) 
   // Fetched because of a doorbell that was rung for another WQE, or together with another one.
   const rung* rang = covering(queues_[from.qpn], index);
   const bool rang_itself = rang != nullptr && rang->trace.message == own.message;
-  return context_.trace.adopt(rang_itself ? rang->trace : own, from.trace, milestone::doorbell,
-                              site(), batch_reason_);
+  const trace_ref joined = context_.trace.adopt(rang_itself ? rang->trace : own, from.trace,
+                                                milestone::doorbell, site(), batch_reason_);
+  // The read may be nobody's: that of a message that went back and was acknowledged meanwhile.
+  const ps_t end = context_.trace.end_of(joined);
+  return context_.trace.wait(joined, site(), batch_reason_, end, std::max(end, time_of(t)));
 }
 
 }  // namespace carillon
