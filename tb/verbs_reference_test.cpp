@@ -238,19 +238,35 @@ TEST_F(verbs_reference_test, a_wrong_length_or_immediate_is_found) {
   expect_complaint("is not message 1");
 }
 
-TEST_F(verbs_reference_test, an_unreliable_connection_may_lose_but_not_reorder) {
+TEST_F(verbs_reference_test, an_unreliable_connection_may_lose_repeat_and_reorder) {
   judge.connect(A, B, connection_kind::unreliable);
-  judge.posted(B, receive_work{7, {{0x300, 16}}});
-  judge.posted(B, receive_work{8, {{0x320, 16}}});
-  for (std::uint8_t i = 1; i <= 3; ++i) {
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    judge.posted(B, receive_work{7 + i, {{0x300 + i * 16, 16}}});
+  }
+  for (std::uint8_t i = 1; i <= 4; ++i) {
     judge.posted(A, send(i, {i}));
     judge.send_completed(A, done(i));
   }
-  put(1, 0x300, {2});
+  put(1, 0x300, {3});
   judge.receive_completed(B, done(7, 1));
-  EXPECT_EQ(judge.result().lost, 1U);
-  put(1, 0x320, {1});
+  EXPECT_EQ(judge.result().lost, 2U);
+  put(1, 0x310, {1});  // overtaken
   judge.receive_completed(B, done(8, 1));
+  EXPECT_EQ(judge.result().lost, 1U);
+  put(1, 0x320, {3});  // once more
+  judge.receive_completed(B, done(9, 1));
+  EXPECT_EQ(judge.result().repeated, 1U);
+  expect_content();
+  EXPECT_EQ(judge.result().lost, 2U) << "the fourth never came";
+}
+
+TEST_F(verbs_reference_test, an_unreliable_connection_may_not_invent_messages) {
+  judge.connect(A, B, connection_kind::unreliable);
+  judge.posted(B, receive_work{7, {{0x300, 16}}});
+  judge.posted(A, send(1, {1}));
+  judge.send_completed(A, done(1));
+  put(1, 0x300, {9});
+  judge.receive_completed(B, done(7, 1));
   expect_complaint("nobody sent such a message");
 }
 

@@ -38,7 +38,6 @@ const std::vector<std::string>& opcodes() {
   return list;
 }
 
-/// Applies the keys of a table; throws for one that is not in `appliers`.
 template <class Spec>
 struct table_key {
   const char* name;
@@ -46,19 +45,26 @@ struct table_key {
 };
 
 template <class Spec, std::size_t N>
+void apply_key(Spec& spec, std::string_view key, const setting& value,
+               const std::array<table_key<Spec>, N>& keys) {
+  for (const auto& each : keys) {
+    if (key == each.name) {
+      each.apply(spec, value);
+      return;
+    }
+  }
+  std::vector<std::string> names;
+  for (const auto& each : keys) {
+    names.emplace_back(each.name);
+  }
+  value.fail("unknown key" + suggestion(key, names));
+}
+
+template <class Spec, std::size_t N>
 void apply_table(Spec& spec, const setting& value, const std::array<table_key<Spec>, N>& keys) {
   for (const auto& [key, node] : value.table()) {
-    const setting each(value.where(), fmt::format("{}.{}", value.key(), key.str()), node);
-    const auto found = std::find_if(keys.begin(), keys.end(),
-                                    [&](const auto& one) { return key.str() == one.name; });
-    if (found == keys.end()) {
-      std::vector<std::string> names;
-      for (const auto& one : keys) {
-        names.emplace_back(one.name);
-      }
-      each.fail("unknown key" + suggestion(key.str(), names));
-    }
-    found->apply(spec, each);
+    apply_key(spec, key.str(),
+              setting(value.where(), fmt::format("{}.{}", value.key(), key.str()), node), keys);
   }
 }
 
@@ -108,43 +114,35 @@ void apply_weights(mixed_spec& mixed, const setting& value) {
   }
 }
 
-void apply_mixed(mixed_spec& mixed, const setting& value) {
-  static constexpr std::array<table_key<mixed_spec>, 10> Keys = {{
-      {"weights", apply_weights},
-      {"service",
-       [](mixed_spec& m, const setting& v) {
-         m.service = static_cast<qpc_service>(v.choice({"rc", "uc", "ud"}));
-       }},
-      {"max_sges", [](mixed_spec& m, const setting& v) { m.max_sges = small(v, 1, 30); }},
-      {"unsignaled", [](mixed_spec& m, const setting& v) { m.unsignaled = small(v, 0, 100); }},
-      {"fenced", [](mixed_spec& m, const setting& v) { m.fenced = small(v, 0, 100); }},
-      {"receives", [](mixed_spec& m, const setting& v) { m.receives = small(v, 1, 4096); }},
-      {"shared_receives", [](mixed_spec& m, const setting& v) { m.shared_receives = v.boolean(); }},
-      {"scattered", [](mixed_spec& m, const setting& v) { m.scattered = v.boolean(); }},
-      {"signature", [](mixed_spec& m, const setting& v) { m.signature = v.boolean(); }},
-      {"receiver_pause_ps",
-       [](mixed_spec& m, const setting& v) {
-         m.receiver_pause_ps = v.integer(1, std::uint64_t{1} << 40);
-       }},
-  }};
-  apply_table(mixed, value, Keys);
-}
+constexpr std::array<table_key<mixed_spec>, 10> MixedKeys = {{
+    {"weights", apply_weights},
+    {"service",
+     [](mixed_spec& m, const setting& v) {
+       m.service = static_cast<qpc_service>(v.choice({"rc", "uc", "ud"}));
+     }},
+    {"max_sges", [](mixed_spec& m, const setting& v) { m.max_sges = small(v, 1, 30); }},
+    {"unsignaled", [](mixed_spec& m, const setting& v) { m.unsignaled = small(v, 0, 100); }},
+    {"fenced", [](mixed_spec& m, const setting& v) { m.fenced = small(v, 0, 100); }},
+    {"receives", [](mixed_spec& m, const setting& v) { m.receives = small(v, 1, 4096); }},
+    {"shared_receives", [](mixed_spec& m, const setting& v) { m.shared_receives = v.boolean(); }},
+    {"scattered", [](mixed_spec& m, const setting& v) { m.scattered = v.boolean(); }},
+    {"signature", [](mixed_spec& m, const setting& v) { m.signature = v.boolean(); }},
+    {"receiver_pause_ps",
+     [](mixed_spec& m, const setting& v) {
+       m.receiver_pause_ps = v.integer(1, std::uint64_t{1} << 40);
+     }},
+}};
 
-void apply_connection(connection_spec& connection, const setting& value) {
-  static constexpr std::array<table_key<connection_spec>, 6> Keys = {{
-      {"ack_timeout",
-       [](connection_spec& c, const setting& v) { c.ack_timeout = small(v, 0, 31); }},
-      {"retry_count", [](connection_spec& c, const setting& v) { c.retry_count = small(v, 0, 7); }},
-      {"rnr_retry", [](connection_spec& c, const setting& v) { c.rnr_retry = small(v, 0, 7); }},
-      {"min_rnr_nak",
-       [](connection_spec& c, const setting& v) { c.min_rnr_nak = small(v, 0, 31); }},
-      {"log_max_rd_atomic",
-       [](connection_spec& c, const setting& v) { c.log_max_rd_atomic = small(v, 0, 7); }},
-      {"log_max_dest_rd_atomic",
-       [](connection_spec& c, const setting& v) { c.log_max_dest_rd_atomic = small(v, 0, 7); }},
-  }};
-  apply_table(connection, value, Keys);
-}
+constexpr std::array<table_key<connection_spec>, 6> ConnectionKeys = {{
+    {"ack_timeout", [](connection_spec& c, const setting& v) { c.ack_timeout = small(v, 0, 31); }},
+    {"retry_count", [](connection_spec& c, const setting& v) { c.retry_count = small(v, 0, 7); }},
+    {"rnr_retry", [](connection_spec& c, const setting& v) { c.rnr_retry = small(v, 0, 7); }},
+    {"min_rnr_nak", [](connection_spec& c, const setting& v) { c.min_rnr_nak = small(v, 0, 31); }},
+    {"log_max_rd_atomic",
+     [](connection_spec& c, const setting& v) { c.log_max_rd_atomic = small(v, 0, 7); }},
+    {"log_max_dest_rd_atomic",
+     [](connection_spec& c, const setting& v) { c.log_max_dest_rd_atomic = small(v, 0, 7); }},
+}};
 
 void apply_inline(workload_spec& workload, const setting& value) {
   if (const auto flag = value.node().value_exact<bool>()) {
@@ -206,8 +204,9 @@ const std::array<workload_key, 19> WorkloadKeys = {{
     {"align_doorbell", [](workload_spec& w, const setting& v) { w.align_doorbell = v.boolean(); }},
     {"verify", [](workload_spec& w, const setting& v) { w.verify = v.boolean(); }},
     {"scoreboard", [](workload_spec& w, const setting& v) { w.scoreboard = v.boolean(); }},
-    {"mixed", [](workload_spec& w, const setting& v) { apply_mixed(w.mixed, v); }},
-    {"connection", [](workload_spec& w, const setting& v) { apply_connection(w.connection, v); }},
+    {"mixed", [](workload_spec& w, const setting& v) { apply_table(w.mixed, v, MixedKeys); }},
+    {"connection",
+     [](workload_spec& w, const setting& v) { apply_table(w.connection, v, ConnectionKeys); }},
     {"background", [](workload_spec& w, const setting& v) { apply_background(w.background, v); }},
 }};
 
@@ -450,6 +449,18 @@ void apply_workload(workload_spec& workload, std::string_view key, const setting
       each.apply(workload, value);
       return;
     }
+  }
+  const auto inner = [&](std::string_view table) {
+    return key.size() > table.size() && key.substr(0, table.size()) == table;
+  };
+  if (inner("mixed.")) {
+    apply_key(workload.mixed, key.substr(std::string_view("mixed.").size()), value, MixedKeys);
+    return;
+  }
+  if (inner("connection.")) {
+    apply_key(workload.connection, key.substr(std::string_view("connection.").size()), value,
+              ConnectionKeys);
+    return;
   }
   value.fail("unknown key" + suggestion(key, workload_keys()));
 }

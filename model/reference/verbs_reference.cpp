@@ -14,6 +14,8 @@ namespace {
 constexpr std::size_t MaxComplaints = 20;
 constexpr std::uint32_t DatagramHeader = 40;
 constexpr std::uint32_t WordBytes = 8;
+/// How far back a message may come late or once more.
+constexpr std::size_t RecentMessages = 256;
 
 template <class... Values>
 std::string text(const char* format, Values... values) {
@@ -80,6 +82,8 @@ struct verbs_reference::queue_pair {
   std::deque<send_work> outstanding;
   /// What it sent that takes receive work at the peer and was not seen there, in order.
   std::deque<send_work> messages;
+  /// Of an unreliable service: the last ones that arrived or were passed over.
+  std::deque<std::pair<send_work, bool>> recent;
 };
 
 struct verbs_reference::receive_queue {
@@ -144,6 +148,7 @@ void verbs_reference::connect(const queue_key& a, const queue_key& b, connection
     each.failed = each.receive_failed = false;
     each.outstanding.clear();
     each.messages.clear();
+    each.recent.clear();
   }
 }
 
@@ -385,40 +390,72 @@ void verbs_reference::receive_completed(const queue_key& key, const outcome& see
   auto& sender =
       datagram ? pair_of({key.host == 0 ? 1U : 0U, seen.source, false}) : pair_of(on.peer);
   const std::uint32_t header = datagram ? DatagramHeader : 0;
-  std::size_t skipped = 0;
-  while (!sender.messages.empty()) {
-    const send_work message = std::move(sender.messages.front());
+  const bool reliable = on.kind == connection_kind::reliable;
+  const auto is_it = [&](const send_work& message) {
+    return matches(work, message, seen, key.host, header) && (!datagram || message.to == key);
+  };
+  const auto end =
+      reliable && !sender.messages.empty() ? sender.messages.begin() + 1 : sender.messages.end();
+  const auto found = std::find_if(sender.messages.begin(), end, is_it);
+  if (found == end) {
+    if (!reliable && arrived_before(sender, key, work, seen, header)) {
+      return;
+    }
+    if (sender.messages.empty() || !reliable) {
+      complain(text("host %u QP %u: receive %llu completed, but nobody sent such a message",
+                    key.host, key.number, static_cast<unsigned long long>(seen.id)));
+      return;
+    }
+    const send_work& message = sender.messages.front();
+    complain(
+        text("host %u QP %u: receive %llu (%u bytes) is not message %llu (%zu bytes) of its "
+             "peer, or its bytes are wrong",
+             key.host, key.number, static_cast<unsigned long long>(seen.id), seen.bytes,
+             static_cast<unsigned long long>(message.id), message.data.size()));
     sender.messages.pop_front();
-    if (matches(work, message, seen, key.host, header) && (!datagram || message.to == key)) {
-      totals_.lost += skipped;
-      totals_.bytes_compared += message.data.size();
-      std::vector<std::uint8_t> bytes(header);
-      bytes.insert(bytes.end(), message.data.begin(), message.data.end());
-      if (writes_remote(message)) {
-        return;
-      }
-      if (header != 0) {
-        for (const range& each : work.buffers) {
-          shadows_[key.host]->forget(each.address, each.length);
-        }
-        return;
-      }
-      scatter_expected(on, key.host, work.buffers, bytes, "SEND", seen.id);
-      totals_.bytes_compared -= message.data.size();  // counted above
-      return;
-    }
-    if (on.kind == connection_kind::reliable) {
-      complain(
-          text("host %u QP %u: receive %llu (%u bytes) is not message %llu (%zu bytes) of "
-               "its peer, or its bytes are wrong",
-               key.host, key.number, static_cast<unsigned long long>(seen.id), seen.bytes,
-               static_cast<unsigned long long>(message.id), message.data.size()));
-      return;
-    }
-    ++skipped;
+    return;
   }
-  complain(text("host %u QP %u: receive %llu completed, but nobody sent such a message", key.host,
-                key.number, static_cast<unsigned long long>(seen.id)));
+  totals_.bytes_compared += found->data.size();
+  if (reliable && !writes_remote(*found)) {
+    scatter_expected(on, key.host, work.buffers, found->data, "SEND", seen.id);
+    totals_.bytes_compared -= found->data.size();  // counted above
+  } else if (!reliable) {
+    for (const range& each : work.buffers) {
+      shadows_[key.host]->forget(each.address, each.length);
+    }
+  }
+  const auto skipped = static_cast<std::size_t>(found - sender.messages.begin());
+  totals_.lost += skipped;
+  for (std::size_t i = 0; i <= skipped; ++i) {
+    if (!reliable) {
+      sender.recent.emplace_back(std::move(sender.messages.front()), i == skipped);
+    }
+    sender.messages.pop_front();
+  }
+  while (sender.recent.size() > RecentMessages) {
+    sender.recent.pop_front();
+  }
+}
+
+/// The message was overtaken, or has arrived before.
+bool verbs_reference::arrived_before(queue_pair& sender, const queue_key& at,
+                                     const receive_work& work, const outcome& seen,
+                                     std::uint32_t header) {
+  for (auto& [message, arrived] : sender.recent) {
+    if (matches(work, message, seen, at.host, header) && (header == 0 || message.to == at)) {
+      if (arrived) {
+        ++totals_.repeated;
+      } else {
+        --totals_.lost;
+        arrived = true;
+      }
+      for (const range& each : work.buffers) {
+        shadows_[at.host]->forget(each.address, each.length);
+      }
+      return true;
+    }
+  }
+  return false;
 }
 
 void verbs_reference::program_wrote(unsigned host, std::uint64_t address, std::uint64_t length) {

@@ -10,8 +10,9 @@
 //    completes in error.
 //  * Receive work of one queue is used in the order of posting. On a reliable connection the n-th
 //    receive completion of a queue pair is the n-th SEND (or WRITE with immediate) of its peer:
-//    same bytes, same length, same immediate. An unreliable one may lose messages, not reorder or
-//    invent them.
+//    same bytes, same length, same immediate. Unreliable services may lose, repeat and
+//    reorder messages (as a wire does that loses, doubles and swaps packets), not invent or change
+//    them.
 //  * A WRITE has put its bytes where it said; a READ has fetched what is there, earlier WRITEs of
 //    the same queue pair included.
 //  * Atomics on a word form one chain: each saw the value that the one before it left, those of a
@@ -97,6 +98,7 @@ struct totals {
   std::uint64_t bytes_compared = 0;
   std::uint64_t bytes_undefined = 0;  ///< verbs promise nothing about them
   std::uint64_t lost = 0;             ///< messages of unreliable services that never arrived
+  std::uint64_t repeated = 0;         ///< ... that arrived once more
   std::uint64_t mismatches = 0;
 };
 
@@ -150,6 +152,8 @@ class verbs_reference {
                         const std::vector<std::uint8_t>& bytes, const char* what, std::uint64_t id);
   bool matches(const receive_work& work, const send_work& message, const outcome& seen,
                unsigned host, std::uint32_t header) const;
+  bool arrived_before(queue_pair& sender, const queue_key& at, const receive_work& work,
+                      const outcome& seen, std::uint32_t header);
   void check_chain(unsigned host, std::uint64_t address, word& each);
   [[nodiscard]] std::vector<std::uint8_t> read(unsigned host, std::uint64_t address,
                                                std::size_t length) const;
