@@ -193,12 +193,11 @@ TEST_P(tx_sched_window, packets_without_acknowledge_are_limited_by_the_window) {
   works.at(10, fetched(Qp, 10 * 1024, Mtu1024));
   works.at(10, fetched(OtherQp, 64));
   controls.at(100, progress(0));  // two of them
+  controls.at(300, progress(4));
+  controls.at(500, progress(8));
   bench.run(200);
   EXPECT_EQ(payload->items.size(), 7U);
-  controls.at(300, progress(4));
-  bench.run(400);
-  controls.at(500, progress(8));
-  bench.run(400);
+  bench.run(800);
   ASSERT_EQ(payload->items.size(), 11U);
   EXPECT_EQ(payload->items[5].visible, 106U);
   EXPECT_EQ(waited_for(bench.context.trace, payload->items[5].item.trace, "window"),
@@ -500,6 +499,7 @@ TEST_P(tx_sched_bench, work_of_a_queue_that_went_to_err_before_rts_is_flushed_no
 
 TEST_P(tx_sched_bench, in_sqd_a_message_ends_and_none_begins) {
   plain_sinks();
+  commands.at(1, command(Qp, qp_state::Rts, 0));
   works.at(10, fetched(Qp, 20 * 1024, Mtu1024));  // granted in 11 to 30
   works.at(11, fetched(Qp, 64));
   commands.at(20, command(Qp, qp_state::Sqd));
@@ -519,6 +519,7 @@ TEST_P(tx_sched_bench, in_sqd_a_message_ends_and_none_begins) {
 
 TEST_P(tx_sched_bench, in_sqd_what_had_begun_is_sent_again) {
   plain_sinks();
+  commands.at(1, command(Qp, qp_state::Rts, 0));
   const work_item first = in_line(Qp, 8);
   const work_item second = in_line(Qp, 8);
   works.at(10, first);

@@ -445,6 +445,166 @@ TEST_P(wqe_fetch_bench, a_batch_has_complete_histories_with_one_doorbell) {
   }
 }
 
+// Going back ----
+
+using handed = std::vector<std::pair<unsigned, unsigned>>;
+
+TEST_P(wqe_fetch_bench, a_queue_that_goes_back_is_fetched_again_from_there) {
+  make_qp(1);
+  for (unsigned i = 0; i < 6; ++i) {
+    post(1, 4);
+  }
+  host.at(10, bell(1, 5, 4));
+  go_back(500, 1, 1, 3);  // taken in 501, at the arbiter in 511
+  host.at(800, bell(1, post(1, 4), 4));
+  finish(1500);
+  EXPECT_EQ(
+      handed_on(),
+      (handed{{0, 0}, {1, 0}, {2, 0}, {3, 0}, {4, 0}, {5, 0}, {3, 1}, {4, 1}, {5, 1}, {6, 1}}));
+  ASSERT_EQ(dma.seen.size(), 4U);
+  EXPECT_EQ(dma.seen[2], (scripted_dma::seen_read{515, Base + 0x100000 + 3 * 64, 192}));
+  EXPECT_EQ(bench.count(counter::WqeRefetches), 1U);
+}
+
+TEST_P(wqe_fetch_bench, what_is_being_read_when_the_queue_goes_back_is_given_up) {
+  make_qp(1);
+  for (unsigned i = 0; i < 8; ++i) {
+    post(1, 4);
+  }
+  host.at(10, bell(1, 7, 4));  // two reads, from 26 on
+  go_back(60, 1, 1, 2);
+  finish(1000);
+  EXPECT_EQ(handed_on(), (handed{{2, 1}, {3, 1}, {4, 1}, {5, 1}, {6, 1}, {7, 1}}));
+}
+
+TEST_P(wqe_fetch_bench, an_unfinished_wqe_is_given_up_when_the_queue_goes_back) {
+  dma.delay = [](std::size_t n) { return n == 1 ? cycle_t{400} : cycle_t{100}; };
+  make_qp(1);
+  post(1, 4);
+  post(1, 20);  // five WQEBBs: three in the first read
+  host.at(10, bell(1, 1, 20));
+  go_back(200, 1, 1, 1);
+  finish(1500);
+  EXPECT_EQ(handed_on(), (handed{{0, 0}, {1, 1}}));
+  EXPECT_EQ(parser.items[1].beats, 5U);
+}
+
+TEST_P(wqe_fetch_bench, a_doorbell_on_its_way_survives_a_go_back) {
+  make_qp(1);
+  send(10, 1);
+  send(500, 1);           // looked up from 501 to 506
+  go_back(502, 1, 1, 0);  // taken in 503
+  finish(1500);
+  EXPECT_EQ(handed_on(), (handed{{0, 0}, {0, 1}, {1, 1}}));
+}
+
+TEST_P(wqe_fetch_bench, a_queue_served_by_BlueFlame_alone_can_go_back) {
+  qp_command rts;
+  rts.qpn = 1;
+  rts.state = static_cast<std::uint8_t>(qp_state::Rts);
+  qpc_common common;
+  common.valid = 1;
+  common.wqe_base_addr = Base + 0x100000;
+  common.log_sq_size = LogSize;
+  common.function_id = 3;
+  common.pack(rts.common.data());
+  command.at(5, rts);
+  make_qp(1);
+  host.at(10, burst(1, post(1, 4), 4));
+  go_back(100, 1, 1, 0);
+  host.at(400, burst(1, post(1, 4), 4));  // idle again
+  finish(1000);
+  EXPECT_EQ(handed_on(), (handed{{0, 0}, {0, 1}, {1, 1}}));
+  EXPECT_EQ(dma.ranges(), (ranges{{Base + 0x100000, 64}}));
+  EXPECT_EQ(parser.items[2].item.origin, wqe_origin::blueflame);
+}
+
+TEST_P(wqe_fetch_bench, a_go_back_of_before_a_reset_is_of_no_interest) {
+  make_qp(1);
+  for (unsigned i = 0; i < 3; ++i) {
+    send(10, 1);
+  }
+  qp_command reset;
+  reset.qpn = 1;
+  reset.state = static_cast<std::uint8_t>(qp_state::Reset);
+  command.at(500, reset);
+  go_back(500, 1, 1, 1);
+  bench.run(600);
+  make_qp(1);
+  send(700, 1);
+  finish(500);
+  EXPECT_EQ(handed_on(), (handed{{0, 0}, {1, 0}, {2, 0}, {0, 0}}));
+}
+
+TEST_P(wqe_fetch_bench, histories_of_wqes_that_come_again_wait_for_the_go_back) {
+  make_qp(1);
+  bench.nic.posted.register_sq(1, LogSize);
+  const trace_site cpu = bench.context.trace.site("cpu", "cpu");
+  std::array<trace_ref, 2> messages;
+  for (std::size_t i = 0; i < 2; ++i) {
+    messages[i] = bench.context.trace.open(0, {});
+    bench.nic.posted.post(1, post(1, 4), messages[i]);
+  }
+  doorbell rung = bell(1, 1, 4);
+  rung.trace = bench.context.trace.service(messages[1], cpu, 0, 10000);
+  bench.context.trace.mark(rung.trace, milestone::doorbell);
+  host.at(10, rung, 1, false);
+  bench.run(400);
+  ASSERT_EQ(parser.items.size(), 2U);
+  // The requester kept them until cycle 500.
+  for (std::uint16_t i = 0; i < 2; ++i) {
+    const trace_ref sent = parser.items[i].item.trace;
+    const ps_t end = bench.context.trace.end_of(sent);
+    bench.nic.posted.post(1, i, bench.context.trace.service(sent, cpu, end, 500000));
+  }
+  go_back(500, 1, 1, 0);  // the read leaves in 511
+  finish(1000);
+  ASSERT_EQ(parser.items.size(), 4U);
+  for (const std::size_t i : {2U, 3U}) {
+    const trace_ref history = parser.items[i].item.trace;
+    EXPECT_EQ(history.message, messages[i - 2].message);
+    EXPECT_EQ(bench.context.trace.end_of(history), parser.items[i].cycle * 1000);
+  }
+  EXPECT_EQ(waited_for(bench.context.trace, parser.items[2].item.trace, "go_back"), 11'000U);
+}
+
+TEST_P(wqe_fetch_bench, whenever_a_queue_goes_back_it_comes_again_whole_and_in_order) {
+  random_stream random(17, "go_back");
+  dma.delay = [&](std::size_t) {
+    return 20 + random_stream(9, std::to_string(dma.seen.size())).below(300);
+  };
+  make_qp(1, 12);
+  make_qp(2, 12);
+  cycle_t t = 10;
+  for (unsigned n = 0; n < 300; ++n) {
+    for (const std::uint32_t qpn : {1U, 2U}) {
+      const auto ds = static_cast<std::uint8_t>(1 + random.below(63));
+      host.at(t, bell(qpn, post(qpn, ds), ds));
+    }
+    t += random.below(120);
+  }
+  // QP 1 goes back to one of the WQEs that were there then.
+  std::vector<std::uint16_t> starts = {0};
+  for (unsigned i = 1; i < 40; ++i) {
+    starts.push_back(queues[1].posted[random.below(i + 1)].first);
+    go_back(300 * i, 1, static_cast<std::uint8_t>(i), starts.back());
+  }
+  finish(300000);
+  std::map<std::uint32_t, std::size_t> next;
+  unsigned epoch = 0;
+  for (const auto& got : parser.items) {
+    if (got.item.epoch != epoch && got.item.qpn == 1) {
+      epoch = got.item.epoch;
+      for (next[1] = 0; queues[1].posted[next[1]].first != starts[epoch];) {
+        ++next[1];
+      }
+    }
+    ASSERT_EQ(got.item.wqe_index, queues[got.item.qpn].posted[next[got.item.qpn]++].first);
+  }
+  EXPECT_EQ(next[1], 300U);
+  EXPECT_EQ(next[2], 300U);
+}
+
 // Everything at once ----
 
 TEST_P(wqe_fetch_bench, random_traffic_arrives_once_and_in_order) {

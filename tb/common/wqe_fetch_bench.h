@@ -183,6 +183,23 @@ class wqe_fetch_bench : public testing::TestWithParam<int> {
     return item;
   }
 
+  void go_back(cycle_t t, std::uint32_t qpn, std::uint8_t epoch, std::uint16_t index) {
+    refetch item;
+    item.qpn = qpn;
+    item.epoch = epoch;
+    item.wqe_index = index;
+    back.at(t, item);
+  }
+
+  /// (index, epoch) of every WQE that the parser got, in order.
+  [[nodiscard]] std::vector<std::pair<unsigned, unsigned>> handed_on() const {
+    std::vector<std::pair<unsigned, unsigned>> result;
+    for (const auto& got : parser.items) {
+      result.emplace_back(got.item.wqe_index, got.item.epoch);
+    }
+    return result;
+  }
+
   void finish(cycle_t cycles) {
     bench.run(cycles);
     bench.context.check_drained();
