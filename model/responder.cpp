@@ -131,7 +131,8 @@ void responder::take_commands(cycle_t t) {
           enter_error(t, row);
         }
         break;
-      default:  // the send side's
+      default:  // the send side's; the RNR timer may be another one
+        row.line.min_rnr_nak = qpc_responder::unpack(command.responder.data()).min_rnr_nak;
         break;
     }
   }

@@ -124,6 +124,9 @@ void tx_sched::take_command(cycle_t t) {
     case qp_state::Reset:
       discard(t, item.qpn);
       return;
+    case qp_state::Rtr:
+      queue.reset = false;  // it does not send yet, but it answers
+      return;
     default:
       return;
   }

@@ -41,7 +41,7 @@ void wqe_parser_traffic::declare(coverage& cover) {
   cover.declare({"size.largest", "size.random", "size.one_more", "size.one_less", "size.tiny",
                  "size.data_of_none"});
   cover.declare(
-      {"wqe.unread", "wqe.other_index", "wqe.other_qpn", "wqe.mixed", "wqe.garbage", "qp.unknown"});
+      {"wqe.unread", "wqe.other_index", "wqe.other_qpn", "wqe.other_size", "wqe.mixed", "wqe.garbage", "qp.unknown"});
   cover.declare(
       {"signature.right", "signature.wrong", "signature.flipped_bit", "signature.not_asked_for"});
   cover.declare({"key.bound", "key.whole", "key.variant", "key.pd", "key.function", "key.other_qp",
@@ -86,6 +86,10 @@ wqe_item wqe_parser_traffic::make() {
   wqe.ds = static_cast<std::uint8_t>(of.units);
   spoil(of);
   of.control.ds = wqe.ds;
+  if (random_.chance(1, 64)) {
+    of.control.ds ^= 1U << random_.below(6);
+    cover_.hit("wqe.other_size");
+  }
   sign(of);
   cover_.hit_if(wqe.ds == MaxWqeUnits, "size.largest");
   cover_.hit(wqe.origin == wqe_origin::fetched ? "origin.fetched" : "origin.blueflame");

@@ -146,6 +146,7 @@ void responder::decide(cycle_t t, std::uint8_t id) {
   }
   row.line = step.next;
   row.line.error |= before.error;
+  row.line.min_rnr_nak = before.min_rnr_nak;
   row.line.rq_db_rec = before.rq_db_rec;
   row.line.rq_consumer = row.shared != nullptr ? before.rq_consumer : row.queue.consumer();
   commit(t, row.qpn, &row.line);

@@ -152,7 +152,9 @@ wqe_shape shape_of(const wqe_item& wqe, qp_service service) {
     return shape;
   }
   shape.control = ctrl_seg::unpack(wqe.bytes.data());
-  shape.misplaced = shape.control.wqe_index != wqe.wqe_index || shape.control.qpn != wqe.qpn;
+  // A size that was not posted is another one than what came.
+  shape.misplaced = shape.control.wqe_index != wqe.wqe_index || shape.control.qpn != wqe.qpn ||
+                    shape.control.ds != wqe.ds;
   const operation op = operation_of(shape.control.opcode);
   if (op.has_remote && wqe.ds >= 2) {
     shape.remote = raddr_seg::unpack(unit_of(wqe, 1));

@@ -249,7 +249,8 @@ module wqe_parser (
       end
       rx_header_d.epoch       = wqe_i.epoch;
       rx_header_d.unread      = wqe_i.status != streams_pkg::ReadResultOk;
-      rx_header_d.misplaced   = ctrl.wqe_index != wqe_i.wqe_index || ctrl.qpn != wqe_i.qpn;
+      rx_header_d.misplaced   = ctrl.wqe_index != wqe_i.wqe_index || ctrl.qpn != wqe_i.qpn ||
+                                ctrl.ds != wqe_i.ds;
       rx_header_d.on_rc       = on_rc;
       rx_header_d.on_uc       = on_uc;
       rx_header_d.on_ud       = on_ud;
