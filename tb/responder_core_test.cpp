@@ -187,6 +187,8 @@ TEST(responder_core, each_operation_needs_the_qps_permission) {
   EXPECT_EQ(fault(bth_opcode::RcSendOnly, without_queue), request_fault::invalid);
   EXPECT_EQ(fault(bth_opcode::RcWriteOnly, without_queue), request_fault::none);
   EXPECT_EQ(fault(bth_opcode::RcWriteOnlyImmediate, without_queue), request_fault::invalid);
+  without_queue.srq = 1;  // it receives from there
+  EXPECT_EQ(fault(bth_opcode::RcSendOnly, without_queue), request_fault::none);
 }
 
 TEST(responder_core, atomics_are_aligned_to_eight_bytes) {
