@@ -50,6 +50,9 @@ class responder : public stage {
   /// Packets between take and last write.
   static constexpr unsigned Slots = stage_spec::responder::Outstanding;
 
+  /// DMA reads under way; `reads_done` has room for their answers.
+  static constexpr unsigned MaxReads = 64;
+
   responder(const sc_core::sc_module_name& name, nic_shared& shared, const ports& io);
 
  private:
@@ -243,6 +246,8 @@ class responder : public stage {
   void want_srq_record(cycle_t t, srq_row& row);
   void want_batch(cycle_t t, qp_row& row);
   void want_wqe(cycle_t t, srq_row& row);
+  bool may_read(cycle_t t);
+  void push_read(cycle_t t, dma_read read);
   bool cancelled(const read_request& asked);
   void issue_reads(cycle_t t);
   void issue(cycle_t t, const read_request& asked);
@@ -271,6 +276,7 @@ class responder : public stage {
   dma_status atomic_status_ = dma_status::ok;
   buffer_ref atomic_word_;
   std::uint64_t writes_pushed_ = 0;
+  unsigned reads_under_way_ = 0;
   cycle_t late_interval_;
   cycle_t last_commit_ = NeverCycle;
   cycle_t last_write_ = NeverCycle;

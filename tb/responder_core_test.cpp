@@ -448,6 +448,18 @@ TEST_F(shared_queue, keeps_a_wqe_until_its_message_is_done_in_any_order) {
   EXPECT_EQ(pool.in_use(), 0U);
 }
 
+TEST_F(shared_queue, forgets_a_wqe_whose_message_ended_before_it_was_read) {
+  queue.set_producer(2);
+  EXPECT_EQ(queue.consume(), 0);
+  EXPECT_EQ(queue.consume(), 1);
+  queue.finished(1);
+  read(1);
+  read(2);
+  EXPECT_EQ(pool.in_use(), 2U);
+  queue.finished(0);
+  EXPECT_EQ(pool.in_use(), 0U);
+}
+
 TEST_F(shared_queue, reads_only_so_far_ahead) {
   queue.set_producer(16);
   for (unsigned i = 0; i < shared_receive_queue::Ahead; ++i) {

@@ -120,6 +120,22 @@ bool responder::cancelled(const read_request& asked) {
   return true;
 }
 
+bool responder::may_read(cycle_t t) {
+  if (reads_under_way_ == MaxReads) {
+    return false;  // an answer wakes us
+  }
+  if (!io_.reads.has_credit(t)) {
+    io_.reads.ask_credit(t);
+    return false;
+  }
+  return true;
+}
+
+void responder::push_read(cycle_t t, dma_read read) {
+  ++reads_under_way_;
+  io_.reads.push(t, 1, std::move(read));
+}
+
 /// One read a cycle.
 void responder::issue_reads(cycle_t t) {
   if (atomic_at_ == atomic_phase::wanted) {
@@ -133,8 +149,7 @@ void responder::issue_reads(cycle_t t) {
       read_queue_.pop();
       continue;
     }
-    if (!io_.reads.has_credit(t)) {
-      io_.reads.ask_credit(t);
+    if (!may_read(t)) {
       return;
     }
     issue(t, read_queue_.pop());
@@ -186,7 +201,7 @@ void responder::issue(cycle_t t, const read_request& asked) {
   if (waiting != NoSlot) {
     read.trace = slots_[waiting].history.wait_until(context_, site(), t);
   }
-  io_.reads.push(t, 1, std::move(read));
+  push_read(t, std::move(read));
 }
 
 /// The oldest packet that waits there for that QP's or that shared queue's reads.
@@ -228,6 +243,7 @@ void responder::take_reads(cycle_t t) {
     return;
   }
   const dma_read_done done = io_.reads_done.take(t);
+  --reads_under_way_;
   const auto number = static_cast<std::uint32_t>(done.cookie & NumberMask);
   const auto kind = static_cast<read_kind>(static_cast<std::uint8_t>(done.cookie >> KindShift));
   const auto generation = static_cast<std::uint8_t>(done.cookie >> GenerationShift);
