@@ -178,7 +178,7 @@ struct nic::parts {
   std::unique_ptr<stream<rx_packet>> responses = make.of<rx_packet>("rx_parser.response", 16);
   std::unique_ptr<stream<qp_commit>> commits =
       make.of<qp_commit>("responder.commit", stage_spec::responder::Depth);
-  dma_pair receive_dma{make, "responder", DmaQueue, DmaQueue};
+  dma_pair receive_dma{make, "responder", DmaQueue, responder::MaxReads};
   std::unique_ptr<stream<dma_write>> payload_writes =
       make.of<dma_write>("responder.dma_write", WritesQueue, MaxDmaBeats);
   std::unique_ptr<stream<response_item>> acknowledges =

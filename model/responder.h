@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -49,6 +50,9 @@ class responder : public stage {
 
   /// Packets between take and last write.
   static constexpr unsigned Slots = stage_spec::responder::Outstanding;
+
+  /// DMA reads under way; `reads_done` has room for their answers.
+  static constexpr unsigned MaxReads = 64;
 
   responder(const sc_core::sc_module_name& name, nic_shared& shared, const ports& io);
 
@@ -103,6 +107,14 @@ class responder : public stage {
     unsigned keys_wanted = 0;
     bool paged = false;  ///< the remote key is
     held_history history;
+  };
+
+  struct receive_wqe {
+    std::uint16_t index = 0;
+    dma_status status = dma_status::ok;
+    bool is_signed = false;
+    const std::uint8_t* bytes = nullptr;
+    std::uint32_t stride = 0;
   };
 
   enum class read_kind : std::uint8_t { record, batch, srq_record, srq_wqe, atomic };
@@ -180,6 +192,7 @@ class responder : public stage {
   std::uint16_t take_receive(cycle_t t, qp_row& row, bool needs_bytes);
   void decide(cycle_t t, std::uint8_t id);
   void read_ahead(cycle_t t, const packet_slot& slot);
+  static std::optional<receive_wqe> look_up(const packet_slot& slot);
   void find_receive(cycle_t t, std::uint8_t id);
   void place(cycle_t t, std::uint8_t id);
   void no_place(packet_slot& slot);
@@ -243,10 +256,19 @@ class responder : public stage {
   void want_srq_record(cycle_t t, srq_row& row);
   void want_batch(cycle_t t, qp_row& row);
   void want_wqe(cycle_t t, srq_row& row);
+  bool may_read(cycle_t t);
+  void push_read(cycle_t t, dma_read read);
   bool cancelled(const read_request& asked);
   void issue_reads(cycle_t t);
   void issue(cycle_t t, const read_request& asked);
-  [[nodiscard]] std::uint8_t waiting_at(phase at, const qp_row* row, const srq_row* srq) const;
+  static std::uint8_t ask_record(record_reader& record, std::uint64_t address, dma_read& read,
+                                 std::uint8_t waiting);
+  std::uint8_t ask_wqe(srq_row& row, dma_read& read) const;
+  std::uint8_t ask_batch(qp_row& row, dma_read& read) const;
+  void issue_for(cycle_t t, dma_read read, std::uint8_t waiting);
+  [[nodiscard]] std::uint8_t waiting_at(phase at, const qp_row& row) const;
+  [[nodiscard]] std::uint8_t waiting_at(phase at, const srq_row& row) const;
+  [[nodiscard]] std::uint8_t waiting_for(const srq_row& row, std::uint16_t sequence) const;
   void join(cycle_t t, const dma_read_done& done, std::uint8_t waiting);
   static bool take_record(record_reader& record, dma_status status, std::uint32_t& value);
   void take_reads(cycle_t t);
@@ -271,6 +293,7 @@ class responder : public stage {
   dma_status atomic_status_ = dma_status::ok;
   buffer_ref atomic_word_;
   std::uint64_t writes_pushed_ = 0;
+  unsigned reads_under_way_ = 0;
   cycle_t late_interval_;
   cycle_t last_commit_ = NeverCycle;
   cycle_t last_write_ = NeverCycle;

@@ -187,6 +187,8 @@ TEST(responder_core, each_operation_needs_the_qps_permission) {
   EXPECT_EQ(fault(bth_opcode::RcSendOnly, without_queue), request_fault::invalid);
   EXPECT_EQ(fault(bth_opcode::RcWriteOnly, without_queue), request_fault::none);
   EXPECT_EQ(fault(bth_opcode::RcWriteOnlyImmediate, without_queue), request_fault::invalid);
+  without_queue.srq = 1;  // it receives from there
+  EXPECT_EQ(fault(bth_opcode::RcSendOnly, without_queue), request_fault::none);
 }
 
 TEST(responder_core, atomics_are_aligned_to_eight_bytes) {
@@ -443,6 +445,18 @@ TEST_F(shared_queue, keeps_a_wqe_until_its_message_is_done_in_any_order) {
   EXPECT_EQ(pool.in_use(), 1U);
   EXPECT_EQ(queue.find(2)->index, 2);
   queue.finished(2);
+  EXPECT_EQ(pool.in_use(), 0U);
+}
+
+TEST_F(shared_queue, forgets_a_wqe_whose_message_ended_before_it_was_read) {
+  queue.set_producer(2);
+  EXPECT_EQ(queue.consume(), 0);
+  EXPECT_EQ(queue.consume(), 1);
+  queue.finished(1);
+  read(1);
+  read(2);
+  EXPECT_EQ(pool.in_use(), 2U);
+  queue.finished(0);
   EXPECT_EQ(pool.in_use(), 0U);
 }
 

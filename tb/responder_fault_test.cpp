@@ -324,16 +324,17 @@ TEST_P(responder_bench, a_key_to_invalidate_that_is_not_the_qps_is_an_access_err
 
 // The packets behind the failing one have taken receive WQEs: those are flushed in their order.
 TEST_P(responder_bench, receive_wqes_of_packets_behind_a_failed_one_are_flushed_in_order) {
-  post_receive(0, 100);
-  post_receive(1, 256);
-  post_receive(2, 256);
-  post_receive(3, 256);
-  send_at_once(10, packet(bth_opcode::RcSendOnly, 101));
-  send_at_once(11, packet(bth_opcode::RcSendOnly, 10));
-  send_at_once(12, packet(bth_opcode::RcSendFirst, 256));
+  for (std::uint16_t i = 0; i < 5; ++i) {
+    post_receive(i, i == 1 ? 100 : 256);
+  }
+  send(10, packet(bth_opcode::RcSendOnly, 10));  // brings the receive WQEs in
+  send_at_once(500, packet(bth_opcode::RcSendOnly, 101));
+  send_at_once(501, packet(bth_opcode::RcSendOnly, 10));
+  send_at_once(502, packet(bth_opcode::RcSendFirst, 256));
   finish(1000);
-  EXPECT_EQ(answers(), "61 100 40");
-  EXPECT_EQ(completions(), "14/1 0, 14/5 1, 14/5 2, 14/5 3");
+  EXPECT_EQ(answers(), "1f 100 41, 61 101 41");
+  EXPECT_EQ(completions(), "2 0, 14/1 1, 14/5 2, 14/5 3, 14/5 4");
+  EXPECT_EQ(bench.count(counter::RxDropAfterError), 2U);
 }
 
 TEST_P(responder_bench, a_read_whose_data_cannot_be_read_ends_the_qp) {
@@ -363,10 +364,10 @@ TEST_P(responder_back_pressure, answers_completions_and_flushes_keep_their_order
   for (std::uint16_t i = 0; i < 6; ++i) {
     post_receive(i, i == 2 ? 10 : 256);
   }
-  send_at_once(10, packet(bth_opcode::RcSendOnly, 50));
-  send_at_once(11, packet(bth_opcode::RcSendOnly, 50));
-  send_at_once(12, packet(bth_opcode::RcSendOnly, 50));
-  send_at_once(13, packet(bth_opcode::RcSendOnly, 50));
+  send(10, packet(bth_opcode::RcSendOnly, 50));
+  send_at_once(500, packet(bth_opcode::RcSendOnly, 50));
+  send_at_once(501, packet(bth_opcode::RcSendOnly, 50));
+  send_at_once(502, packet(bth_opcode::RcSendOnly, 50));
   finish(2000);
   EXPECT_EQ(answers(), "1f 100 41, 1f 101 42, 61 102 42");
   EXPECT_EQ(completions(), "2 0, 2 1, 14/1 2, 14/5 3, 14/5 4, 14/5 5");

@@ -1,6 +1,7 @@
 // responder: receive WQEs of QPs in error, and shared receive queues.
 //
 // In `completions`, 14 is a responder error with its syndrome: 5 is flushed.
+#include <algorithm>
 #include <gtest/gtest.h>
 
 #include "gen/wqe.h"
@@ -108,7 +109,7 @@ TEST_P(late_receives, receives_posted_in_error_are_found_and_flushed) {
   EXPECT_EQ(completions(), "14/5 0");
   bench.run(2000);  // two looks in vain; the third one finds this:
   post_receive(1, 256);
-  finish(1000);
+  finish(1500);
   EXPECT_EQ(completions(), "14/5 0, 14/5 1");
 }
 
@@ -187,6 +188,29 @@ TEST_P(responder_bench, interleaved_messages_keep_their_own_wqe_of_the_shared_qu
   EXPECT_EQ(completions(Qpn + 1), "2 1");
   EXPECT_TRUE(memory_holds(LocalIova + 256, 32, 16));
   EXPECT_TRUE(memory_holds(LocalIova + 0x200 + 256, 16, 0));
+}
+
+// Record and WQE are read on the first packet's account, the second WQE on the second one's.
+TEST_P(responder_bench, the_read_of_a_shared_wqe_is_part_of_its_messages_history) {
+  set_srq(1);
+  put_srq_wqe(0, 1, 256);
+  put_srq_wqe(1, 2, 256);
+  memory.put_record(SrqRecord, 2);
+  set_qp(Qpn);
+  set_qp(Qpn + 1);
+  send(10, packet(bth_opcode::RcSendOnly, 10, true, Qpn));
+  send(11, packet(bth_opcode::RcSendOnly, 10, true, Qpn + 1));
+  finish(1000);
+  ASSERT_EQ(cqes.items.size(), 2U);
+  const auto reads_in = [&](const cqe_item& cqe) {
+    const auto chain = chain_of(bench.context.trace, cqe.trace);
+    return std::count_if(chain.begin(), chain.end(), [&](const span& each) {
+      return bench.context.trace.name(each.place) == "dma_engine" &&
+             each.end - each.begin == 100000;
+    });
+  };
+  EXPECT_EQ(reads_in(cqes.items[0].item), 2);
+  EXPECT_EQ(reads_in(cqes.items[1].item), 1);
 }
 
 TEST_P(responder_bench, an_empty_shared_queue_is_not_ready) {
@@ -275,10 +299,11 @@ TEST_P(responder_bench, the_limit_counts_what_was_posted_meanwhile) {
   set_qp();
   send(10, packet(bth_opcode::RcWriteOnly, 8));
   send(20, packet(bth_opcode::RcSendOnly, 8));
-  bench.run(130);                   // the record was read as 2: one left after this message
+  bench.run(60);                    // the record is being read as 2: one left after this message
   memory.put_record(SrqRecord, 6);  // but there are five when it is read again
   finish(1000);
   EXPECT_EQ(completions(), "2 0");
+  EXPECT_EQ(memory.reads_of(SrqRecord), 2U);
   EXPECT_TRUE(events.items.empty());
 }
 

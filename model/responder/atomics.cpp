@@ -67,10 +67,9 @@ void responder::run_atomics(cycle_t t) {
   }
 }
 
-/// Sends the read of the unit's word; false without a credit.
+/// Sends the read of the unit's word; false if it must wait.
 bool responder::issue_atomic(cycle_t t) {
-  if (!io_.reads.has_credit(t)) {
-    io_.reads.ask_credit(t);
+  if (!may_read(t)) {
     return false;
   }
   atomic_job& job = atomics_.front();
@@ -83,7 +82,7 @@ bool responder::issue_atomic(cycle_t t) {
   read.into = atomic_word_;
   read.cookie = cookie_of(read_kind::atomic, job.row->qpn, job.generation);
   read.writes_before = writes_pushed_;
-  io_.reads.push(t, 1, std::move(read));
+  push_read(t, std::move(read));
   atomic_at_ = atomic_phase::reading;
   return true;
 }

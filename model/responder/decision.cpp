@@ -1,6 +1,7 @@
 // What becomes of a packet: whether it is accepted, which receive WQE its message takes, and where
 // its bytes go.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "gen/wqe.h"
@@ -177,44 +178,45 @@ void responder::read_ahead(cycle_t t, const packet_slot& slot) {
   want_batch(t, row);
 }
 
+/// The packet's receive WQE, if it is there.
+std::optional<responder::receive_wqe> responder::look_up(const packet_slot& slot) {
+  const qp_row& row = *slot.row;
+  if (row.shared != nullptr) {
+    const shared_receive_queue& queue = row.shared->queue;
+    const shared_wqe* found = queue.find(slot.receive);
+    if (found == nullptr || !found->arrived) {
+      return std::nullopt;
+    }
+    return receive_wqe{found->index, found->status, row.shared->line.wq_signature != 0,
+                       found->bytes ? found->bytes.data() : nullptr, queue.stride()};
+  }
+  const receive_batch* batch = row.queue.find(slot.receive);
+  if (batch == nullptr || !batch->arrived) {
+    return std::nullopt;
+  }
+  return receive_wqe{slot.receive, batch->status, row.signature,
+                     row.queue.wqe(*batch, slot.receive), row.queue.stride()};
+}
+
 void responder::find_receive(cycle_t t, std::uint8_t id) {
   packet_slot& slot = slots_[id];
-  qp_row& row = *slot.row;
-  const std::uint8_t* wqe = nullptr;
-  std::uint32_t bytes = 0;
-  dma_status status = dma_status::ok;
-  bool is_signed = row.signature;
-  if (row.shared != nullptr) {
-    const shared_wqe* found = row.shared->queue.find(slot.receive);
-    if (found == nullptr || !found->arrived) {
-      slot.history.waits_for(context_, site(), t, receive_wqe_);
-      return;  // the read's answer wakes us
-    }
-    slot.receive_index = found->index;
-    status = found->status;
-    wqe = found->bytes ? found->bytes.data() : nullptr;
-    bytes = row.shared->queue.stride();
-    is_signed = row.shared->line.wq_signature != 0;
-  } else {
-    const receive_batch* batch = row.queue.find(slot.receive);
-    if (batch == nullptr || !batch->arrived) {
-      slot.history.waits_for(context_, site(), t, receive_wqe_);
-      return;
-    }
-    status = batch->status;
-    wqe = row.queue.wqe(*batch, slot.receive);
-    bytes = row.queue.stride();
+  const std::optional<receive_wqe> found = look_up(slot);
+  if (!found) {
+    slot.history.waits_for(context_, site(), t, receive_wqe_);
+    return;  // the read's answer wakes us
   }
   slot.history.waits_for(context_, site(), t, order_);
-  slot.at = phase::write;
-  if (status != dma_status::ok || (is_signed && !signature_holds(wqe, bytes))) {
+  slot.receive_index = found->index;
+  if (found->status != dma_status::ok ||
+      (found->is_signed && !signature_holds(found->bytes, found->stride))) {
+    slot.at = phase::write;
     slot.ready = t;
     slot.fault = request_fault::local_operation;
     return;
   }
-  const std::uint32_t skip = row.shared != nullptr || is_signed ? FirstSegment : 0;
-  slot.segments = wqe + skip;
-  slot.segment_bytes = bytes - skip;
+  const std::uint32_t skip = slot.row->shared != nullptr || found->is_signed ? FirstSegment : 0;
+  slot.segments = found->bytes + skip;
+  slot.segment_bytes = found->stride - skip;
   place(t, id);
 }
 

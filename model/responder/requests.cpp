@@ -120,6 +120,22 @@ bool responder::cancelled(const read_request& asked) {
   return true;
 }
 
+bool responder::may_read(cycle_t t) {
+  if (reads_under_way_ == MaxReads) {
+    return false;  // an answer wakes us
+  }
+  if (!io_.reads.has_credit(t)) {
+    io_.reads.ask_credit(t);
+    return false;
+  }
+  return true;
+}
+
+void responder::push_read(cycle_t t, dma_read read) {
+  ++reads_under_way_;
+  io_.reads.push(t, 1, std::move(read));
+}
+
 /// One read a cycle.
 void responder::issue_reads(cycle_t t) {
   if (atomic_at_ == atomic_phase::wanted) {
@@ -133,8 +149,7 @@ void responder::issue_reads(cycle_t t) {
       read_queue_.pop();
       continue;
     }
-    if (!io_.reads.has_credit(t)) {
-      io_.reads.ask_credit(t);
+    if (!may_read(t)) {
       return;
     }
     issue(t, read_queue_.pop());
@@ -146,54 +161,93 @@ void responder::issue_reads(cycle_t t) {
 }
 
 void responder::issue(cycle_t t, const read_request& asked) {
-  const bool shared = asked.kind == read_kind::srq_record || asked.kind == read_kind::srq_wqe;
-  qp_row* row = shared ? nullptr : &row_of(asked.number);
-  srq_row* srq = shared ? &srq_of(asked.number) : nullptr;
-  std::uint8_t waiting = NoSlot;
   dma_read read;
   read.into = shared_.buffers.take();
-  read.function = shared ? srq->line.function_id : row->function;
-  read.cookie = cookie_of(asked.kind, asked.number, shared ? srq->generation : row->generation);
-  if (asked.kind == read_kind::record || asked.kind == read_kind::srq_record) {
-    record_reader& record = shared ? srq->record : row->record;
-    record.wanted = false;
-    record.pending = true;
-    record.bytes = read.into;
-    read.address = (shared ? srq->line.dbr_addr : record.address) + DoorbellReceiveWord;
-    read.length = sizeof(std::uint32_t);
-    waiting = waiting_at(phase::credit, row, srq);
-  } else if (shared) {
-    srq->read_wanted = false;
-    waiting = waiting_at(phase::receive, row, srq);
-    if (waiting != NoSlot && slots_[waiting].receive != srq->queue.next_sequence()) {
-      waiting = NoSlot;
-    }
-    read.address = srq->queue.next_address();
-    read.length = srq->queue.stride();
-    srq->queue.begin_read(read.into);
-  } else {
-    row->batch_wanted = false;
-    const receive_queue::plan plan = *row->queue.next_read();
-    row->queue.begin_read(plan, read.into);
-    read.address = plan.address;
-    read.length = plan.count * row->queue.stride();
-    waiting = waiting_at(phase::receive, row, srq);
-    if (waiting != NoSlot &&
-        row->queue.find(slots_[waiting].receive) != row->queue.find(plan.first)) {
-      waiting = NoSlot;
-    }
+  if (asked.kind == read_kind::srq_record || asked.kind == read_kind::srq_wqe) {
+    srq_row& row = srq_of(asked.number);
+    read.function = row.line.function_id;
+    read.cookie = cookie_of(asked.kind, asked.number, row.generation);
+    const std::uint8_t waiting =
+        asked.kind == read_kind::srq_record
+            ? ask_record(row.record, row.line.dbr_addr, read, waiting_at(phase::credit, row))
+            : ask_wqe(row, read);
+    issue_for(t, std::move(read), waiting);
+    return;
   }
+  qp_row& row = row_of(asked.number);
+  read.function = row.function;
+  read.cookie = cookie_of(asked.kind, asked.number, row.generation);
+  const std::uint8_t waiting =
+      asked.kind == read_kind::record
+          ? ask_record(row.record, row.record.address, read, waiting_at(phase::credit, row))
+          : ask_batch(row, read);
+  issue_for(t, std::move(read), waiting);
+}
+
+std::uint8_t responder::ask_record(record_reader& record, std::uint64_t address, dma_read& read,
+                                   std::uint8_t waiting) {
+  record.wanted = false;
+  record.pending = true;
+  record.bytes = read.into;
+  read.address = address + DoorbellReceiveWord;
+  read.length = sizeof(std::uint32_t);
+  return waiting;
+}
+
+std::uint8_t responder::ask_wqe(srq_row& row, dma_read& read) const {
+  row.read_wanted = false;
+  read.address = row.queue.next_address();
+  read.length = row.queue.stride();
+  const std::uint16_t sequence = row.queue.next_sequence();
+  row.queue.begin_read(read.into);
+  return waiting_for(row, sequence);
+}
+
+std::uint8_t responder::ask_batch(qp_row& row, dma_read& read) const {
+  row.batch_wanted = false;
+  const receive_queue::plan plan = *row.queue.next_read();
+  row.queue.begin_read(plan, read.into);
+  read.address = plan.address;
+  read.length = plan.count * row.queue.stride();
+  const std::uint8_t waiting = waiting_at(phase::receive, row);
+  const bool serves =
+      waiting != NoSlot && row.queue.find(slots_[waiting].receive) == row.queue.find(plan.first);
+  return serves ? waiting : NoSlot;
+}
+
+/// Sends the read; its time belongs to the history of the packet that waits for it, if one does.
+void responder::issue_for(cycle_t t, dma_read read, std::uint8_t waiting) {
   if (waiting != NoSlot) {
     read.trace = slots_[waiting].history.wait_until(context_, site(), t);
   }
-  io_.reads.push(t, 1, std::move(read));
+  push_read(t, std::move(read));
 }
 
-/// The oldest packet that waits there for that QP's or that shared queue's reads.
-std::uint8_t responder::waiting_at(phase at, const qp_row* row, const srq_row* srq) const {
+/// The oldest packet of the QP that waits there.
+std::uint8_t responder::waiting_at(phase at, const qp_row& row) const {
+  for (const std::uint8_t id : age_) {
+    if (slots_[id].at == at && slots_[id].row == &row) {
+      return id;
+    }
+  }
+  return NoSlot;
+}
+
+/// The oldest packet that waits there and receives from that queue.
+std::uint8_t responder::waiting_at(phase at, const srq_row& row) const {
+  for (const std::uint8_t id : age_) {
+    if (slots_[id].at == at && slots_[id].row->shared == &row) {
+      return id;
+    }
+  }
+  return NoSlot;
+}
+
+/// The packet that waits for that WQE of the shared queue.
+std::uint8_t responder::waiting_for(const srq_row& row, std::uint16_t sequence) const {
   for (const std::uint8_t id : age_) {
     const packet_slot& slot = slots_[id];
-    if (slot.at == at && (row != nullptr ? slot.row == row : slot.row->shared == srq)) {
+    if (slot.at == phase::receive && slot.row->shared == &row && slot.receive == sequence) {
       return id;
     }
   }
@@ -228,6 +282,7 @@ void responder::take_reads(cycle_t t) {
     return;
   }
   const dma_read_done done = io_.reads_done.take(t);
+  --reads_under_way_;
   const auto number = static_cast<std::uint32_t>(done.cookie & NumberMask);
   const auto kind = static_cast<read_kind>(static_cast<std::uint8_t>(done.cookie >> KindShift));
   const auto generation = static_cast<std::uint8_t>(done.cookie >> GenerationShift);
@@ -247,7 +302,7 @@ void responder::take_reads(cycle_t t) {
     return;  // the QP was reset meanwhile
   }
   const bool record = kind == read_kind::record;
-  join(t, done, waiting_at(record ? phase::credit : phase::receive, &row, nullptr));
+  join(t, done, waiting_at(record ? phase::credit : phase::receive, row));
   if (record) {
     if (take_record(row.record, done.status, row.line.rq_db_rec)) {
       row.queue.set_producer(static_cast<std::uint16_t>(row.line.rq_db_rec));
@@ -295,7 +350,9 @@ void responder::take_srq_command(cycle_t t) {
 
 void responder::take_srq_read(cycle_t t, srq_row& row, read_kind kind, const dma_read_done& done) {
   const bool record = kind == read_kind::srq_record;
-  join(t, done, waiting_at(record ? phase::credit : phase::receive, nullptr, &row));
+  join(t, done,
+       record ? waiting_at(phase::credit, row)
+              : waiting_for(row, static_cast<std::uint16_t>(row.queue.next_sequence() - 1)));
   if (record) {
     std::uint32_t posted = 0;
     if (take_record(row.record, done.status, posted)) {

@@ -58,6 +58,10 @@ bool allowed(request_kind kind, const qpc_common& common) {
   return false;
 }
 
+bool lacks_queue(const qpc_common& common) {
+  return common.no_rq != 0 && common.srq == 0;
+}
+
 bool in_sequence(const opcode_info& opcode, const qpc_responder& line) {
   return opcode.is_first() ? line.in_message == 0
                            : line.in_message != 0 && line.cur_verb == opcode.verb;
@@ -94,7 +98,7 @@ void advance_message(const opcode_info& opcode, const rx_packet& packet, request
 void step_reliable(const opcode_info& opcode, const rx_packet& packet, const qpc_common& common,
                    const qpc_responder& line, request_step& step) {
   bool good = in_sequence(opcode, line) && allowed(step.kind, common) &&
-              !(step.takes_receive && common.no_rq != 0);
+              !(step.takes_receive && lacks_queue(common));
   switch (step.kind) {
     case request_kind::send:
     case request_kind::write:
@@ -131,7 +135,7 @@ void step_unreliable(const opcode_info& opcode, const rx_packet& packet, const q
                      const qpc_responder& line, request_step& step) {
   const bool continues = in_sequence(opcode, line) && packet.psn == line.next_rcv_psn;
   const bool good = (step.first || continues) && !step.is_saved() && allowed(step.kind, common) &&
-                    !(step.takes_receive && common.no_rq != 0) &&
+                    !(step.takes_receive && lacks_queue(common)) &&
                     fits_message(opcode, packet, common, line, step);
   step.ignored = !good;
   step.abandons = line.in_message != 0 && (step.first || !good);
@@ -145,7 +149,7 @@ void step_unreliable(const opcode_info& opcode, const rx_packet& packet, const q
 
 void step_datagram(const rx_packet& packet, const qpc_common& common, request_step& step) {
   step.wrong_qkey = packet.qkey != common.qkey;
-  step.ignored = step.wrong_qkey || packet.payload > mtu_bytes(common.mtu) || common.no_rq != 0;
+  step.ignored = step.wrong_qkey || packet.payload > mtu_bytes(common.mtu) || lacks_queue(common);
   step.message_bytes = packet.payload + GrhBytes;
 }
 

@@ -18,6 +18,7 @@ void shared_receive_queue::start(const srq_line& line) {
   broken_ = false;
   first_ = 0;
   wqes_.clear();
+  early_.clear();
 }
 
 std::uint16_t shared_receive_queue::consume() {
@@ -53,6 +54,10 @@ void shared_receive_queue::end_read(dma_status status) {
   } else {
     broken_ = true;
   }
+  const auto sequence = static_cast<std::uint16_t>(next_sequence() - 1);
+  if (std::erase(early_, sequence) != 0) {
+    finished(sequence);
+  }
   if (broken_) {
     lost_.arrived = true;
     lost_.status = status == dma_status::ok ? dma_status::completer_abort : status;
@@ -70,7 +75,10 @@ const shared_wqe* shared_receive_queue::find(std::uint16_t sequence) const {
 void shared_receive_queue::finished(std::uint16_t sequence) {
   const auto nth = static_cast<std::uint16_t>(sequence - first_);
   if (nth >= wqes_.size()) {
-    return;  // lost
+    if (!broken_) {
+      early_.push_back(sequence);
+    }
+    return;
   }
   wqes_[nth].done = true;
   while (!wqes_.empty() && wqes_.front().done && wqes_.front().arrived) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "common/items.h"
 #include "common/ring.h"
@@ -74,9 +75,10 @@ class shared_receive_queue {
   std::uint16_t next_index_ = 0;
   bool reading_ = false;
   bool broken_ = false;
-  std::uint16_t first_ = 0;  ///< sequence number of the oldest in `wqes_`
-  ring<shared_wqe> wqes_;    ///< asked for, oldest first
-  shared_wqe lost_;          ///< stands for those that a broken list does not lead to
+  std::uint16_t first_ = 0;           ///< sequence number of the oldest in `wqes_`
+  ring<shared_wqe> wqes_;             ///< asked for, oldest first
+  shared_wqe lost_;                   ///< stands for those that a broken list does not lead to
+  std::vector<std::uint16_t> early_;  ///< done before they were asked for: their QP was reset
 };
 
 }  // namespace carillon
