@@ -12,6 +12,7 @@ namespace {
 constexpr unsigned Lookup = stage_spec::qpc_ram::Latency;
 constexpr unsigned WriteLatency = stage_spec::completion::Latency - Lookup;
 constexpr unsigned CqnMask = 0xffffff;
+constexpr unsigned GenerationShift = 32;
 
 }  // namespace
 
@@ -83,6 +84,10 @@ void completion::take_command(cycle_t t) {
   const cqc_line line = cqc_line::unpack(command.line.data());
   cq_state& state = cqs_[command.cqn];
   state.ring = {};
+  // What was asked for the CQ before it is nobody's.
+  state.record_wanted = false;
+  state.record_pending = false;
+  state.answered = state.asked;
   state.notification.reset(line);
   state.valid = line.valid != 0;
   state.function = line.function_id;
@@ -98,6 +103,9 @@ void completion::take_record(cycle_t t) {
   const dma_read_done done = io_.records.take(t);
   const auto cqn = static_cast<std::uint32_t>(done.cookie & CqnMask);
   cq_state& state = cqs_[cqn];
+  if (state.generation != static_cast<std::uint32_t>(done.cookie >> GenerationShift)) {
+    return;
+  }
   state.record_pending = false;
   ++state.answered;
   if (done.status == dma_status::ok) {
@@ -151,7 +159,8 @@ void completion::want_record(cycle_t t, request_slot& slot, cq_state& state, boo
   }
   state.record_wanted = true;
   ++state.asked;
-  record_queue_.push({slot.item.cqn, slot.cq.function_id, slot.cq.dbr_addr, for_front});
+  record_queue_.push(
+      {slot.item.cqn, slot.cq.function_id, slot.cq.dbr_addr, for_front, state.generation});
   wake(t + 1);
 }
 
@@ -169,7 +178,8 @@ void completion::write_front(cycle_t t) {
   }
   request_slot& slot = slots_.front();
   cq_state& state = cqs_[slot.item.cqn];
-  if (!slot.line_valid || slot.cq.valid == 0 || slot.cq.error != 0 || state.ring.overrun) {
+  if (slot.generation != state.generation || !slot.line_valid || slot.cq.valid == 0 ||
+      slot.cq.error != 0 || state.ring.overrun) {
     lose_front(t);
     return;
   }
@@ -252,6 +262,12 @@ void completion::read_records(cycle_t t) {
   }
   const record_request request = record_queue_.pop();
   cq_state& state = cqs_[request.cqn];
+  if (request.generation != state.generation) {
+    if (!record_queue_.empty()) {
+      wake(t + 1);
+    }
+    return;
+  }
   state.record_wanted = false;
   state.record_pending = true;
   state.record = shared_.buffers.take();
@@ -263,7 +279,7 @@ void completion::read_records(cycle_t t) {
   read.address = request.address;
   read.length = cq_doorbell_record::Size;
   read.into = state.record;
-  read.cookie = request.cqn;
+  read.cookie = request.cqn | std::uint64_t{state.generation} << GenerationShift;
   io_.record_reads.push(t, 1, std::move(read));
   if (!record_queue_.empty()) {
     wake(t + 1);
@@ -273,6 +289,7 @@ void completion::read_records(cycle_t t) {
 void completion::accept(cycle_t t, stream<cqe_item>& in) {
   request_slot slot;
   slot.item = in.take(t);
+  slot.generation = cqs_[slot.item.cqn].generation;
   slot.history = held_history(slot.item.trace, t, order_);
   io_.context_reads.push(t, 1, {slot.item.trace, context_kind::cqc, slot.item.cqn});
   event_read_last_ = false;

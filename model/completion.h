@@ -59,6 +59,7 @@ class completion : public stage {
  private:
   struct request_slot {
     cqe_item item;
+    std::uint32_t generation = 0;  ///< which of the CQs that had this number
     held_history history;
     bool has_line = false;
     bool line_valid = false;
@@ -97,6 +98,7 @@ class completion : public stage {
     std::uint16_t function = 0;
     std::uint64_t address = 0;
     bool for_front = false;
+    std::uint32_t generation = 0;
   };
 
   void evaluate(cycle_t t) override;

@@ -88,7 +88,9 @@ bool context_store::write(context_kind kind, std::uint32_t index, const line& da
 }
 
 void context_store::set_error(std::uint32_t qpn, bool send_queue_only) {
-  if (qpn < errors_.size()) {
+  // An owner may fail just before it hears of a reset: that error belongs to the life before.
+  if (qpn < errors_.size() &&
+      qpc_common::unpack(bank(context_kind::qpc_common)[qpn].data()).state != qp_state::Reset) {
     (send_queue_only ? send_errors_ : errors_)[qpn] = true;
   }
 }

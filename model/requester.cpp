@@ -201,6 +201,7 @@ void requester::reset(send_queue& queue, std::uint32_t qpn) {
   const bool queued = queue.queued;
   queue = {};
   queue.life = life;
+  queue.epoch = first_epoch(life);
   queue.queued = queued;
 }
 
@@ -225,16 +226,23 @@ void requester::take_sent(cycle_t t) {
   }
   const sent_packet note = io_.sent.take(t);
   send_queue* found = find(note.qpn);
-  if (found == nullptr || !found->active() || note.epoch != found->epoch) {
+  if (found == nullptr || !found->active()) {
     return;
   }
   send_queue& queue = *found;
-  send_window& window = queue.window;
   if (note.drain_mark) {
+    // Said once, also while the queue goes back: what has begun by then must come again.
+    if (static_cast<std::int16_t>(note.wqe_index - queue.furthest_to) > 0) {
+      queue.furthest_to = note.wqe_index;
+    }
     queue.marked = true;
     check_drained(note.qpn, queue);
     return;
   }
+  if (note.epoch != queue.epoch) {
+    return;
+  }
+  send_window& window = queue.window;
   if (queue.reliable && note.syndrome != 0 && !note.no_packet && window.sent_lately(note.psn)) {
     // Its data could not be read when its turn had come.
     if (outstanding_wqe* wqe = window.unsettled(note.psn); wqe != nullptr) {
@@ -243,6 +251,14 @@ void requester::take_sent(cycle_t t) {
         wqe->told.vendor_syndrome = note.vendor_syndrome;
       }
       wqe->whole = true;
+    }
+  } else if (queue.reliable && note.syndrome != 0 && note.wqebbs == 0) {
+    // A copy of a packet that has been acknowledged meanwhile: its WQE is done, but tx_sched has
+    // stopped for good.
+    if (!queue.error) {
+      stop(t, note.qpn, queue);
+      errors_.push({{}, note.qpn, false});
+      faults_.push({{}, note.qpn, false});
     }
   } else {
     window.add(note, held_history(note.trace, t, order_), t);

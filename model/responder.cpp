@@ -119,12 +119,14 @@ void responder::take_commands(cycle_t t) {
       case qp_state::Rtr:
         reset(t, row);
         row.closed = false;
+        row.preparing = static_cast<qp_state>(command.state) == qp_state::Init;
         configure(row, qpc_common::unpack(command.common.data()));
         start(row, qpc_responder::unpack(command.responder.data()));
         break;
       case qp_state::Err:
-        if (!row.closed && !row.error) {
-          if (!row.started) {
+        if (!row.error) {
+          if (row.closed || !row.started) {
+            row.closed = false;
             configure(row, qpc_common::unpack(command.common.data()));
             start(row, qpc_responder::unpack(command.responder.data()));
           }
@@ -157,6 +159,7 @@ void responder::reset(cycle_t t, qp_row& row) {
   row.queue.start(0, 0);
   row.record.wanted = false;
   row.record.pending = false;
+  row.record.answered = row.record.asked;  // what was asked for before is nobody's
   row.record.bytes.reset();
   row.batch_wanted = false;
   row.kept = false;
@@ -199,6 +202,7 @@ void responder::configure(qp_row& row, const qpc_common& common) {
   row.function = common.function_id;
   row.cqn = common.cq_num_recv;
   row.signature = common.sig_enable != 0;
+  row.no_queue = common.no_rq != 0;
   row.record.address = common.dbr_addr;
   row.shared =
       common.srq != 0 ? &srq_of(static_cast<std::uint32_t>(common.rq_base_addr & Mask24)) : nullptr;
@@ -237,8 +241,8 @@ void responder::take_packet(cycle_t t) {
     return;
   }
   qp_row& row = row_of(packet.qpn);
-  if (row.closed || row.error) {
-    shared_.counters.add(row.closed ? counter::RxDropBadState : counter::RxDropAfterError);
+  if (row.closed || row.preparing || row.error) {
+    shared_.counters.add(row.error ? counter::RxDropAfterError : counter::RxDropBadState);
     commit(t, packet.qpn, nullptr);
     return;
   }
@@ -292,7 +296,7 @@ bool responder::accept(cycle_t t, packet_slot& slot) {
   if (step.abandons) {
     shared_.counters.add(counter::UcMessagesDropped);
     row.line.in_message = 0;
-    row.kept = row.line.cur_verb == bth_verb::Send;
+    row.kept = row.kept || row.line.cur_verb == bth_verb::Send;
   }
   slot.at = phase::decided;
   if (step.ignored || slot.fault != request_fault::none) {

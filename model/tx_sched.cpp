@@ -105,7 +105,7 @@ void tx_sched::take_command(cycle_t t) {
       if (queue.draining) {
         queue.draining = false;
         queue.mark_wanted = false;
-        held_ += works;
+        held_ += queue.parked ? 0 : works;
       }
       start(queue, item);
       break;
@@ -113,7 +113,7 @@ void tx_sched::take_command(cycle_t t) {
       if (!queue.draining) {
         queue.draining = true;
         queue.mark_wanted = true;
-        held_ -= works;
+        held_ -= queue.parked ? 0 : works;
         draining_.push(item.qpn);
       }
       break;
@@ -144,7 +144,6 @@ void tx_sched::start(sched_queue& queue, const qp_command& item) {
     queue.reads = 0;
     queue.since_ack_request = 0;
     queue.begun_to = 0;
-    queue.epoch = 0;
     queue.resume = false;
   } else if (queue.reliable) {
     return;  // only a reset ends an error
@@ -161,11 +160,12 @@ void tx_sched::start(sched_queue& queue, const qp_command& item) {
 void tx_sched::discard(cycle_t t, std::uint32_t qpn) {
   sched_queue& queue = queues_[qpn];
   nic_.counters.add(counter::WqeDroppedState, queue.works.size());
-  if (!queue.draining) {
+  if (queue.counted()) {
     held_ -= static_cast<unsigned>(queue.works.size());
   }
   queue.works.clear();
   queue.notes.clear();
+  queue.epoch = first_epoch(++queue.lives);
   leave_round(qpn);
   queue.parked = false;
   queue.error = false;
@@ -239,10 +239,11 @@ void tx_sched::drop_stale(cycle_t t, std::uint32_t qpn) {
     held_work& each = queue.works[i];
     nic_.posted.post(qpn, each.item.wqe_index, each.next.wait_until(context_, site(), t));
   }
-  if (!queue.draining) {
+  if (queue.counted()) {
     held_ -= static_cast<unsigned>(queue.works.size());
   }
   queue.works.clear();
+  queue.notes.clear();  // of the same dead epoch
   queue.deficit = 0;
   leave_round(qpn);
   queue.parked = false;
@@ -364,7 +365,7 @@ void tx_sched::take_work(cycle_t t) {
   }
   work.next = {work.item.trace, available, queue.works.empty() ? weight_reason_ : order_reason_};
   queue.works.push(std::move(work));
-  if (!queue.draining) {
+  if (queue.counted()) {
     ++held_;
   }
   if (!queue.active && !queue.parked) {

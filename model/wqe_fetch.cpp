@@ -128,6 +128,7 @@ void wqe_fetch::reset(cycle_t t, std::uint32_t qpn) {
   fresh.queued = queue.queued;
   fresh.generation = queue.generation + 1;
   fresh.round = queue.round + 1;
+  fresh.epoch = first_epoch(fresh.generation);
   queue = std::move(fresh);
   if (favoured_ == qpn) {
     favoured_ = Nobody;

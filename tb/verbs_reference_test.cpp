@@ -122,6 +122,23 @@ TEST_F(verbs_reference_test, a_wrong_byte_of_a_write_is_found) {
   expect_complaint("WRITE 1: byte 1 of 3 at 0x100 is 0x09 instead of 0x02");
 }
 
+TEST_F(verbs_reference_test, a_write_may_be_seen_a_little_after_its_completion) {
+  put(1, 0x100, {7, 8, 9});
+  judge.posted(A, write(1, 0x100, {1, 2, 3}));
+  put(1, 0x100, {1});
+  judge.send_completed(A, done(1));
+  put(1, 0x101, {2, 3});
+  expect_content();
+}
+
+TEST_F(verbs_reference_test, a_write_that_never_arrives_is_found_at_the_end) {
+  put(1, 0x100, {7, 8, 9});
+  judge.posted(A, write(1, 0x100, {1, 2, 3}));
+  put(1, 0x100, {1, 2});
+  judge.send_completed(A, done(1));
+  expect_complaint("at the end the byte at 0x102 is 0x09 instead of 0x03");
+}
+
 TEST_F(verbs_reference_test, what_changes_after_the_completion_is_found_at_the_end) {
   judge.posted(A, write(1, 0x100, {1, 2, 3}));
   put(1, 0x100, {1, 2, 3});

@@ -66,6 +66,16 @@ class buffer_pool {
   buffer_pool(const buffer_pool&) = delete;
   buffer_pool& operator=(const buffer_pool&) = delete;
 
+  /// Buffers that others still hold, as frames on the way to another NIC, live on without a pool.
+  ~buffer_pool() {
+    for (auto& each : all_) {
+      if (each->references != 0) {
+        each->home = nullptr;
+        static_cast<void>(each.release());
+      }
+    }
+  }
+
   /// A buffer with undefined contents.
   buffer_ref take() {
     if (free_.empty()) {
@@ -89,8 +99,13 @@ class buffer_pool {
 };
 
 inline void buffer_ref::drop() {
-  if (raw_ != nullptr && --raw_->references == 0) {
+  if (raw_ == nullptr || --raw_->references != 0) {
+    return;
+  }
+  if (raw_->home != nullptr) {
     raw_->home->free_.push_back(raw_);
+  } else {
+    delete raw_;
   }
 }
 

@@ -320,6 +320,12 @@ struct sent_packet {
   buffer_ref body;
 };
 
+/// The first epoch of a QP's life: what is still on its way from a life before it has another one.
+/// wqe_fetch, tx_sched and requester count the resets alike.
+constexpr std::uint8_t first_epoch(std::uint32_t resets) {
+  return static_cast<std::uint8_t>(resets * 16);
+}
+
 /// How the requester governs what tx_sched sends of a QP.
 enum class send_control_kind : std::uint8_t {
   progress,  ///< packets before `psn` are acknowledged, `reads_done` READs and atomics are answered

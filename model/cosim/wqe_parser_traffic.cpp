@@ -40,8 +40,8 @@ void wqe_parser_traffic::declare(coverage& cover) {
                  "atomic.without_data"});
   cover.declare({"size.largest", "size.random", "size.one_more", "size.one_less", "size.tiny",
                  "size.data_of_none"});
-  cover.declare(
-      {"wqe.unread", "wqe.other_index", "wqe.other_qpn", "wqe.other_size", "wqe.mixed", "wqe.garbage", "qp.unknown"});
+  cover.declare({"wqe.unread", "wqe.other_index", "wqe.other_qpn", "wqe.other_size", "wqe.mixed",
+                 "wqe.garbage", "qp.unknown"});
   cover.declare(
       {"signature.right", "signature.wrong", "signature.flipped_bit", "signature.not_asked_for"});
   cover.declare({"key.bound", "key.whole", "key.variant", "key.pd", "key.function", "key.other_qp",
@@ -87,7 +87,7 @@ wqe_item wqe_parser_traffic::make() {
   spoil(of);
   of.control.ds = wqe.ds;
   if (random_.chance(1, 64)) {
-    of.control.ds ^= 1U << random_.below(6);
+    of.control.ds = static_cast<std::uint8_t>(of.control.ds ^ 1U << random_.below(6));
     cover_.hit("wqe.other_size");
   }
   sign(of);

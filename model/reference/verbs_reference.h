@@ -13,8 +13,9 @@
 //    same bytes, same length, same immediate. Unreliable services may lose, repeat and
 //    reorder messages (as a wire does that loses, doubles and swaps packets), not invent or change
 //    them.
-//  * A WRITE has put its bytes where it said; a READ has fetched what is there, earlier WRITEs of
-//    the same queue pair included.
+//  * A WRITE has put its bytes where it said, at the latest when the run is over (an acknowledge
+//    tells that the peer has them, not that its memory shows them); a READ has fetched what is
+//    there, earlier WRITEs of the same queue pair included.
 //  * Atomics on a word form one chain: each saw the value that the one before it left, those of a
 //    queue pair in the order of posting, and the word ends with the last one's value.
 // Where verbs promise nothing (a READ of bytes that a later request of the queue pair writes,
@@ -72,6 +73,8 @@ struct send_work {
   std::uint64_t operand = 0;    ///< what an atomic adds or swaps in
   std::uint64_t compare = 0;
   queue_key to;  ///< of a datagram
+  /// WRITE: what was there when it was posted. The judge sets it.
+  std::vector<std::uint8_t> before;
 
   [[nodiscard]] std::uint64_t bytes() const;
 };
@@ -146,8 +149,7 @@ class verbs_reference {
   void execute(queue_pair& on, const send_work& work);
   void execute_read(queue_pair& on, const send_work& work);
   void execute_atomic(queue_pair& on, const send_work& work);
-  void compare_now(const queue_pair& on, unsigned host, std::uint64_t address,
-                   const std::vector<std::uint8_t>& expected, const char* what, std::uint64_t id);
+  void execute_write(queue_pair& on, const send_work& work);
   void scatter_expected(queue_pair& on, unsigned host, const std::vector<range>& into,
                         const std::vector<std::uint8_t>& bytes, const char* what, std::uint64_t id);
   bool matches(const receive_work& work, const send_work& message, const outcome& seen,

@@ -31,9 +31,10 @@ struct response_landing {
   std::uint32_t life = 0;  ///< of the QP: after a reset nothing of it lands
   std::uint16_t wqe_index = 0;
   std::uint16_t function = 0;
-  bool last = false;     ///< the WQE has its answer when it has landed
-  bool fault = false;    ///< a key does not serve
-  unsigned missing = 0;  ///< parts whose address is being looked up
+  std::uint8_t epoch = 0;  ///< of the queue, when it came
+  bool last = false;       ///< the WQE has its answer when it has landed
+  bool fault = false;      ///< a key does not serve
+  unsigned missing = 0;    ///< parts whose address is being looked up
   std::size_t written = 0;
   std::vector<landing_part> parts;   ///< by data segment
   std::vector<landing_part> pieces;  ///< of IOVA space

@@ -239,6 +239,7 @@ void requester::accept(cycle_t t, send_queue& queue, const rx_packet& response) 
     landing.wqe_index = wqe.told.wqe_index;
     landing.function = wqe.told.function;
     landing.last = last;
+    landing.epoch = queue.epoch;
     landing.history = held_history(response.trace, t, order_);
     if (wqe.atomic()) {
       // What the responder's memory had, as a number of the host's.
@@ -275,7 +276,7 @@ void requester::accept(cycle_t t, send_queue& queue, const rx_packet& response) 
   }
   if (last) {
     wqe.history = held_history(join(wqe.told.trace, response.trace, t), t, order_);
-    ++queue.reads_done;
+    queue.reads_done += length == 0 ? 1 : 0;  // with data it is done when that has landed
   }
   queue.window.answer();
   progress(t, response.qpn, queue);
@@ -331,6 +332,10 @@ void requester::landed(cycle_t t, response_landing& landing) {
     return;
   }
   --queue.landings;
+  if (landing.last && !landing.fault && landing.epoch == queue.epoch) {
+    ++queue.reads_done;  // what is fenced may read what was written
+    tell_progress(landing.qpn, queue);
+  }
   ring<outstanding_wqe>& wqes = queue.window.wqes();
   for (std::size_t i = 0; i < wqes.size(); ++i) {
     outstanding_wqe& wqe = wqes[i];
@@ -338,8 +343,14 @@ void requester::landed(cycle_t t, response_landing& landing) {
       continue;
     }
     wqe.landed = wqe.landed || landing.last;
+    if (landing.fault && !wqe.fatal) {
+      wqe.fatal = true;
+      wqe.told.syndrome = static_cast<std::uint8_t>(cqe_syndrome::LocalProtection);
+      wqe.told.vendor_syndrome = static_cast<std::uint8_t>(vendor_syndrome::ResponseKey);
+    }
     if (landing.fault && !queue.error) {
-      queue.window.unsettle(i);
+      // While the queue is halted, what is not settled goes back; the failed one must stay.
+      queue.window.unsettle(queue.halted ? i + 1 : i);
       fail(t, landing.qpn, queue, wqe, cqe_syndrome::LocalProtection, vendor_syndrome::ResponseKey);
     }
     enqueue(landing.qpn, queue);

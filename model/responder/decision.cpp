@@ -52,7 +52,10 @@ void responder::find_credit(cycle_t t, packet_slot& slot) {
   qp_row& row = *slot.row;
   const record_reader& record = row.shared != nullptr ? row.shared->record : row.record;
   if (can_take(row)) {
-    slot.at = phase::decided;
+    // A shared queue's last one may go to another QP while this packet cannot be decided.
+    if (row.shared == nullptr || may_commit(t, &slot.history)) {
+      slot.at = phase::decided;
+    }
   } else if (record.answered > slot.asked_before ||
              (row.shared != nullptr && !row.shared->exists)) {
     slot.refused = true;

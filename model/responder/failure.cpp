@@ -105,7 +105,7 @@ void responder::enter_error(cycle_t t, qp_row& row) {
     }
   }
   row.polls_left = static_cast<std::uint32_t>(context_.params.nic.error_polls);
-  if (row.shared == nullptr) {
+  if (row.shared == nullptr && !row.no_queue) {
     want_record(t, row);
   }
   row.flushing = true;

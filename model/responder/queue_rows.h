@@ -46,7 +46,9 @@ struct qp_row {
   std::uint32_t qpn = 0;
   bool started = false;
   bool closed = false;  ///< reset, and not yet ready to receive again
-  bool error = false;   ///< later requests are dropped
+  /// In INIT: the RAM has its RTR line some cycles before the command comes.
+  bool preparing = false;
+  bool error = false;  ///< later requests are dropped
   std::uint8_t generation = 0;
   qpc_responder line;  ///< as last written
 
@@ -55,6 +57,7 @@ struct qp_row {
   std::uint16_t function = 0;
   std::uint32_t cqn = 0;
   bool signature = false;
+  bool no_queue = false;
 
   // Receive WQEs
   receive_queue queue;

@@ -42,6 +42,7 @@ void tx_sched::enter_round(cycle_t t, std::uint32_t qpn) {
   sched_queue& queue = queues_[qpn];
   if (queue.parked && !queue.works.empty()) {
     queue.works.front().next.waits_for(context_, site(), t, weight_reason_);
+    held_ += queue.draining ? 0 : static_cast<unsigned>(queue.works.size());
   }
   queue.parked = false;
   if (!queue.active && !queue.works.empty()) {
@@ -77,6 +78,7 @@ bool tx_sched::grant_request(cycle_t t) {
     if (result == outcome::parked) {
       queue.active = false;
       queue.parked = true;
+      held_ -= queue.draining ? 0 : static_cast<unsigned>(queue.works.size());
       round_.erase(place);
       continue;
     }
@@ -226,7 +228,9 @@ packet_item tx_sched::packet_of(sched_queue& queue, const held_work& head, trace
   }
   packet.solicited = packet.last && ctrl_flags_of(item.fm_ce_se).solicited;
   if (queue.reliable) {
-    const auto interval = static_cast<std::uint32_t>(context_.params.nic.ack_req_interval);
+    // At least twice in a window, or a long message would wait for a timeout.
+    const auto interval = std::min(static_cast<std::uint32_t>(context_.params.nic.ack_req_interval),
+                                   std::max(1U, window_ / 2));
     packet.ack_request = packet.last || ++queue.since_ack_request >= interval;
     if (packet.ack_request) {
       queue.since_ack_request = 0;
@@ -289,7 +293,7 @@ tx_sched::outcome tx_sched::fail(cycle_t t, std::uint32_t qpn) {
 void tx_sched::finish_work(cycle_t t, std::uint32_t qpn) {
   sched_queue& queue = queues_[qpn];
   queue.works.pop();
-  if (!queue.draining) {
+  if (queue.counted()) {
     --held_;
   }
   if (queue.works.empty()) {
@@ -409,6 +413,7 @@ void tx_sched::mark_drained(cycle_t t) {
     mark.qpn = qpn;
     mark.epoch = queue.epoch;
     mark.drain_mark = true;
+    mark.wqe_index = queue.begun_to;
     push_note(t, mark);
   }
 }

@@ -72,17 +72,21 @@ struct sched_queue {
   std::uint16_t resume_index = 0;
   std::uint16_t begun_to = 0;  ///< WQE index behind the last one that has begun
   std::uint8_t epoch = 0;
-  bool resume = false;   ///< the next work begins `resume_skip` packets into its message
-  bool active = false;   ///< in the round
-  bool parked = false;   ///< not in the round: its head is held
-  bool noting = false;   ///< in line to send a note
-  bool ready = false;    ///< it was moved to RTS
-  bool reliable = true;  ///< RC: packets are acknowledged
-  bool reset = false;    ///< what still comes in is dropped
-  bool error = false;    ///< everything is flushed
-  bool failed = false;   ///< a WQE failed; what is behind it is flushed, unless the queue goes back
+  bool resume = false;      ///< the next work begins `resume_skip` packets into its message
+  bool active = false;      ///< in the round
+  bool parked = false;      ///< not in the round: its head is held
+  std::uint32_t lives = 0;  ///< resets: the epochs of one life are not those of the next
+  bool noting = false;      ///< in line to send a note
+  bool ready = false;       ///< it was moved to RTS
+  bool reliable = true;     ///< RC: packets are acknowledged
+  bool reset = false;       ///< what still comes in is dropped
+  bool error = false;       ///< everything is flushed
+  bool failed = false;  ///< a WQE failed; what is behind it is flushed, unless the queue goes back
   bool draining = false;     ///< SQD: no WQE begins
   bool mark_wanted = false;  ///< the requester is to be told when nothing begun is left
+
+  /// Its works take slots: those of a queue that cannot move would take them from the others.
+  [[nodiscard]] bool counted() const { return !draining && !parked; }
 
   [[nodiscard]] std::uint32_t in_payload() const { return to_payload - left_payload; }
 

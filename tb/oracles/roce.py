@@ -34,6 +34,7 @@ class packet:
     time_ns: int
     interface: int
     data: bytes
+    comment: str = ""
 
 
 @dataclass
@@ -117,6 +118,7 @@ def ipv4_checksum_ok(data, found):
 SECTION_HEADER = 0x0A0D0D0A
 INTERFACE = 1
 ENHANCED_PACKET = 6
+OPTION_COMMENT = 1
 OPTION_TIME_RESOLUTION = 9
 
 
@@ -167,8 +169,10 @@ def read_pcapng(path):
             if kept != original or interface >= len(per_second):
                 raise bad_file(f"{path}: bad packet block at byte {at}")
             stamp = high << 32 | low
+            options = dict(_options(body[20 + (kept + 3) // 4 * 4:], order))
             packets.append(packet(stamp * 10 ** 9 // per_second[interface], interface,
-                                  body[20:20 + kept]))
+                                  body[20:20 + kept],
+                                  options.get(OPTION_COMMENT, b"").decode("utf-8")))
         at += length
     return packets
 

@@ -9,6 +9,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("CARILLON_BINARY", str(ROOT / "build/release/carillon"))
 SCENARIOS = sorted((ROOT / "scenarios").glob("*.toml"))
 
+# Of scenarios that take long, so many messages where the number does not matter.
+_FEWER_MESSAGES = {"soak": 2000}
+
+
+def shorter(scenario):
+    """Options that make a run of the scenario short enough for traces and captures."""
+    messages = _FEWER_MESSAGES.get(pathlib.Path(scenario).stem)
+    return () if messages is None else ("--set", f"workload.messages={messages}")
+
 
 def run(scenario, out, *options):
     """One quiet run into the folder `out`; the finished process."""
