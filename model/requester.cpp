@@ -290,7 +290,7 @@ void requester::enqueue(std::uint32_t qpn, send_queue& queue) {
   }
 }
 
-bool requester::completable(send_queue& queue) const {
+bool requester::completable(const send_queue& queue) const {
   if (queue.window.empty()) {
     return false;
   }
@@ -304,7 +304,7 @@ bool requester::completable(send_queue& queue) const {
 }
 
 std::uint8_t requester::syndrome_of(const send_queue& queue) const {
-  const outstanding_wqe& front = const_cast<send_queue&>(queue).window.wqes().front();
+  const outstanding_wqe& front = queue.window.wqes().front();
   if (front.fatal || queue.window.front_settled()) {
     return front.told.syndrome;
   }

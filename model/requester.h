@@ -154,7 +154,7 @@ class requester : public stage {
   // What goes out (requester.cpp)
   void check_drained(std::uint32_t qpn, send_queue& queue);
   void enqueue(std::uint32_t qpn, send_queue& queue);
-  [[nodiscard]] bool completable(send_queue& queue) const;
+  [[nodiscard]] bool completable(const send_queue& queue) const;
   void complete(cycle_t t);
   [[nodiscard]] std::uint8_t syndrome_of(const send_queue& queue) const;
   void count(std::uint8_t syndrome);

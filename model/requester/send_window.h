@@ -91,6 +91,8 @@ class send_window {
 
   [[nodiscard]] ring<outstanding_wqe>& wqes() { return wqes_; }
 
+  [[nodiscard]] const ring<outstanding_wqe>& wqes() const { return wqes_; }
+
   [[nodiscard]] bool empty() const { return wqes_.empty(); }
 
   [[nodiscard]] std::uint32_t oldest() const { return oldest_; }
