@@ -108,7 +108,8 @@ void completion::take_record(cycle_t t) {
   }
   state.record_pending = false;
   ++state.answered;
-  if (done.status == dma_status::ok) {
+  state.unreadable = done.status != dma_status::ok;
+  if (!state.unreadable) {
     state.ring.consumer = cq_doorbell_record::unpack(state.record.data()).consumer_index;
   }
   state.record.reset();
@@ -192,10 +193,14 @@ void completion::write_front(cycle_t t) {
     }
     if (state.answered > slot.asked_before) {
       state.ring.overrun = true;
-      shared_.counters.add(counter::CqOverruns);
-      raise_async(
-          t, slot.history.wait_until(context_, site(), t),
-          {.kind = event_type::CqError, .number = slot.item.cqn, .function = slot.cq.function_id});
+      if (!state.unreadable) {
+        shared_.counters.add(counter::CqOverruns);
+      }
+      raise_async(t, slot.history.wait_until(context_, site(), t),
+                  {.kind = event_type::CqError,
+                   .number = slot.item.cqn,
+                   .function = slot.cq.function_id,
+                   .cq_error = state.unreadable ? CqAccessSyndrome : CqOverrunSyndrome});
       lose_front(t);
       return;
     }

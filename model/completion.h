@@ -90,6 +90,7 @@ class completion : public stage {
     bool record_pending = false;   ///< its read is on the way
     std::uint64_t asked = 0;       ///< reads queued so far
     std::uint64_t answered = 0;
+    bool unreadable = false;  ///< the last of them failed
     buffer_ref record;
   };
 

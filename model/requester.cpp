@@ -116,20 +116,23 @@ void requester::alarm_clock::arm(cycle_t t, cycle_t deadline) {
   const cycle_t cycle = std::max(t + 1, deadline - 1);
   if (cycle < armed_) {
     armed_ = cycle;
-    owner_.context_.clock.wake(*this, cycle);
+    owner_.context_.line.timer(owner_.time_of(cycle), *this, cycle);
   }
 }
 
-void requester::alarm_clock::on_cycle(cycle_t t) {
+void requester::alarm_clock::on_time(ps_t /*now*/, std::uint64_t cycle) {
+  if (cycle != armed_) {
+    return;  // an earlier deadline came between
+  }
   armed_ = NeverCycle;
   const cycle_t deadline = owner_.timers_.earliest();
   if (deadline == NeverCycle) {
     return;
   }
-  if (deadline <= t + 1) {
-    owner_.wake(t + 1);
+  if (deadline <= cycle + 1) {
+    owner_.wake(cycle + 1);
   } else {
-    arm(t, deadline);
+    arm(cycle, deadline);
   }
 }
 

@@ -96,13 +96,12 @@ class requester : public stage {
 
   /// Looks at the timers when the earliest deadline may have come, and at nothing else: a deadline
   /// that has moved costs no evaluation of the stage.
-  class alarm_clock final : public clocked {
+  class alarm_clock final : public timed {
    public:
-    explicit alarm_clock(requester& owner) : owner_(owner) {}
+    explicit alarm_clock(requester& owner) : timed(owner.context_.line), owner_(owner) {}
 
-    void on_cycle(cycle_t t) override;
-
-    [[nodiscard]] std::string path() const override { return owner_.path() + ".timer"; }
+    /// `cycle` is the one that `now` is the edge of.
+    void on_time(ps_t now, std::uint64_t cycle) override;
 
     /// The owner will be evaluated in `deadline`, which has not come.
     void arm(cycle_t t, cycle_t deadline);

@@ -132,7 +132,9 @@ TEST_P(requester_bench, reset_forgets_the_window) {
   ack(60, 5);
   write(65, 6, 1);  // was on its way
   command(70, qp_state::Rts, {.psn = 200});
-  write(80, 200, 0);
+  sent_packet again = note(200, 200, 200, 0);
+  again.epoch = first_epoch(1);
+  sent.at(80, again);
   ack(90, 200);
   finish();
   ASSERT_EQ(completions(), (ended{{0, 0}}));

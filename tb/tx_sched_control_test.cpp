@@ -487,7 +487,9 @@ TEST_P(tx_sched_bench, work_of_a_queue_that_went_to_err_before_rts_is_flushed_no
   plain_sinks();
   commands.at(1, command(Qp, qp_state::Reset));
   commands.at(5, command(Qp, qp_state::Err));
-  works.at(10, failed(Qp, 0x05));  // as the parser says in that state
+  work_item work = failed(Qp, 0x05);  // as the parser says in that state
+  work.epoch = first_epoch(1);
+  works.at(10, work);
   bench.run(100);
   ASSERT_EQ(sent.items.size(), 1U);
   EXPECT_EQ(sent.items[0].item.syndrome, 0x05);

@@ -360,7 +360,9 @@ TEST_P(tx_sched_bench, a_qp_starts_again_from_its_new_psn_after_an_error) {
   works.at(10, failed(Qp, 0x04));
   commands.at(20, command(Qp, qp_state::Reset));
   commands.at(30, command(Qp, qp_state::Rts, 0x500));
-  works.at(40, fetched(Qp, 64));
+  work_item work = fetched(Qp, 64);
+  work.epoch = first_epoch(1);
+  works.at(40, work);
   bench.run(100);
   ASSERT_EQ(payload->items.size(), 1U);
   EXPECT_EQ(payload->items[0].item.psn, 0x500U);

@@ -14,7 +14,7 @@ std::array<std::uint8_t, eqe::Size> build_eqe(const event_record& event, unsigne
   entry.queue_type = event.queue_type;
   if (event.kind == event_type::CqError) {
     entry.cq_error_cqn = event.number;
-    entry.cq_error_syndrome = CqOverrunSyndrome;
+    entry.cq_error_syndrome = event.cq_error;
   } else {
     entry.number = event.number;
   }

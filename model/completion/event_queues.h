@@ -14,6 +14,10 @@
 
 namespace carillon {
 
+/// What cq_error_syndrome says of a CQ that ran full, and of one whose record cannot be read.
+inline constexpr std::uint8_t CqOverrunSyndrome = 1;
+inline constexpr std::uint8_t CqAccessSyndrome = 2;
+
 /// What an EQ is to tell: an EQE without its owner bit.
 struct event_record {
   event_type kind = event_type::Completion;
@@ -21,10 +25,8 @@ struct event_record {
   std::uint8_t queue_type = 0;
   std::uint32_t number = 0;  ///< of the queue
   std::uint16_t function = 0;
+  std::uint8_t cq_error = CqOverrunSyndrome;  ///< of CqError
 };
-
-/// What cq_error_syndrome says of a CQ that ran full.
-inline constexpr std::uint8_t CqOverrunSyndrome = 1;
 
 /// Where entry `producer` of the ring stands in host memory.
 std::uint64_t eqe_address(const eqc_line& eq, std::uint32_t producer);

@@ -343,7 +343,7 @@ void requester::landed(cycle_t t, response_landing& landing) {
       continue;
     }
     wqe.landed = wqe.landed || landing.last;
-    if (landing.fault && !wqe.fatal) {
+    if (landing.fault && !wqe.fatal && (!queue.error || queue.window.is_settled(i))) {
       wqe.fatal = true;
       wqe.told.syndrome = static_cast<std::uint8_t>(cqe_syndrome::LocalProtection);
       wqe.told.vendor_syndrome = static_cast<std::uint8_t>(vendor_syndrome::ResponseKey);

@@ -78,6 +78,8 @@ class send_window {
   /// The oldest WQE that is not settled.
   [[nodiscard]] outstanding_wqe& head() { return wqes_[settled_]; }
 
+  [[nodiscard]] bool is_settled(std::size_t which) const { return which < settled_; }
+
   /// The front is settled.
   [[nodiscard]] bool front_settled() const { return settled_ != 0; }
 
