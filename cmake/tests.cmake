@@ -64,7 +64,7 @@ foreach(file IN LISTS python_tests)
                         "tb/py/${stem}.py")
 endforeach()
 
-foreach(check IN ITEMS "spec/fresh;gen_spec.py;--check" "tree/twins;check_twins.py"
+foreach(check IN ITEMS "spec/fresh;gen_spec.py;--check" "spec/conformance;gen_conformance.py;--check" "tree/twins;check_twins.py"
                        "spec/testplan;check_testplan.py")
   list(POP_FRONT check name script)
   if(EXISTS "${PROJECT_SOURCE_DIR}/scripts/${script}")

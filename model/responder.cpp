@@ -1,5 +1,6 @@
 #include "responder.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "gen/wqe.h"
@@ -386,6 +387,14 @@ bool responder::older_of_qp(std::uint8_t id) const {
     }
   }
   return false;
+}
+
+/// A SEND that ends a key comes before it: it must find the key gone.
+bool responder::behind_invalidation(std::uint8_t id) const {
+  return std::any_of(age_.begin(), std::find(age_.begin(), age_.end(), id),
+                     [&](std::uint8_t other) {
+                       return slots_[other].row == slots_[id].row && slots_[other].step.invalidates;
+                     });
 }
 
 bool responder::any_at(phase at) const {

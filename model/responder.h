@@ -181,6 +181,7 @@ class responder : public stage {
   bool take_duplicate(cycle_t t, std::uint8_t id);
   [[nodiscard]] std::uint8_t free_slot() const;
   [[nodiscard]] bool older_of_qp(std::uint8_t id) const;
+  [[nodiscard]] bool behind_invalidation(std::uint8_t id) const;
   [[nodiscard]] bool any_at(phase at) const;
 
   // Its decision and its places (responder/decision.cpp)

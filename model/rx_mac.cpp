@@ -8,6 +8,17 @@
 
 namespace carillon {
 
+namespace {
+
+/// The MTU counts what follows the Ethernet header and its tag.
+bool beyond_mtu(const frame_item& frame, std::uint64_t mtu) {
+  const std::uint8_t* bytes = frame.bytes.data() + frame.offset;
+  const bool tagged = frame.length >= eth::Size && eth::unpack(bytes).ether_type == ethertype::Vlan;
+  return frame.length > eth::Size + (tagged ? vlan_tag::Size : 0U) + mtu;
+}
+
+}  // namespace
+
 rx_mac_verdict judge_frame(const frame_item& frame, unsigned max_beats, std::uint64_t held,
                            std::uint64_t buffer_bytes) {
   if (beats_of(frame.length) > max_beats) {
@@ -57,8 +68,10 @@ void rx_mac::admit(cycle_t t) {
     CARILLON_CHECK(in.entry == t, "{}: a frame of cycle {} seen in cycle {}", path(), in.entry, t);
     shared_.counters.add(counter::RxPackets);
     shared_.counters.add(counter::RxBytes, in.frame.length);
-    switch (judge_frame(in.frame, io_.out.max_beats(), held_bytes_,
-                        context_.params.nic.rx_buffer_bytes)) {
+    const auto mtu = static_cast<std::uint64_t>(context_.params.wire.ethernet_mtu);
+    switch (beyond_mtu(in.frame, mtu) ? rx_mac_verdict::oversize
+                                      : judge_frame(in.frame, io_.out.max_beats(), held_bytes_,
+                                                    context_.params.nic.rx_buffer_bytes)) {
       case rx_mac_verdict::bad_fcs:
         shared_.counters.add(counter::RxDropFcs);
         continue;

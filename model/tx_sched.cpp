@@ -173,6 +173,7 @@ void tx_sched::discard(cycle_t t, std::uint32_t qpn) {
   queue.draining = false;
   queue.mark_wanted = false;
   queue.resume = false;
+  queue.invalidates = false;
   queue.ready = false;
   queue.reset = true;
   queue.deficit = 0;

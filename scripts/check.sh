@@ -28,6 +28,8 @@ step lint "scripts/lint.sh" scripts/lint.sh
 step configure "cmake --preset $preset" configure &&
   step build "cmake --build --preset $preset" build &&
   step tests "ctest --preset $preset" run_tests
+# Has a build of its own, with clang++, whatever the preset.
+step fuzz "scripts/fuzz.sh" scripts/fuzz.sh
 
 if [ "${#failed[@]}" -gt 0 ]; then
   echo "check: failed: ${failed[*]}"

@@ -90,8 +90,8 @@ TEST_P(rx_mac_bench, a_wrong_fcs_is_dropped_unless_nobody_touched_the_frame) {
 
 TEST_P(rx_mac_bench, a_frame_longer_than_the_largest_packet_is_dropped) {
   sink<frame_item> parser("parser", bench, out);
-  arrive(stage_spec::rx_mac::MaxBeats * 64 + 1, 0, 900);
-  arrive(stage_spec::rx_mac::MaxBeats * 64, 1000, 1900);
+  arrive(14 + 4200 + 1, 0, 900);  // the Ethernet MTU is 4200
+  arrive(14 + 4200, 1000, 1900);
   bench.run(200);
   EXPECT_EQ(parser.items.size(), 1U);
   EXPECT_EQ(bench.count(counter::RxDropOversize), 1U);

@@ -17,7 +17,8 @@ void set_common(Entry& entry, const cqe_item& item, unsigned log_size, std::uint
   entry.qpn = item.qpn;
   entry.wqe_counter = item.wqe_counter;
   entry.format = cqe_format::None;
-  entry.se = item.solicited ? 1 : 0;
+  // An error wakes whoever waits for solicited completions, but no packet has asked for it.
+  entry.se = item.solicited && !is_error(item) ? 1 : 0;
   entry.owner = static_cast<std::uint8_t>((producer >> log_size) & 1);
 }
 

@@ -22,7 +22,9 @@ void responder::advance(cycle_t t, std::uint8_t id) {
   if (slot.at == phase::credit) {
     find_credit(t, slot);
   }
-  if (slot.at == phase::decided && may_commit(t, &slot.history)) {
+  if (slot.at == phase::decided && behind_invalidation(id)) {
+    slot.history.waits_for(context_, site(), t, order_);  // its leaving wakes us
+  } else if (slot.at == phase::decided && may_commit(t, &slot.history)) {
     decide(t, id);
   }
   if (slot.at == phase::receive) {

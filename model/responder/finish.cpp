@@ -154,7 +154,7 @@ void responder::end_packet(cycle_t t, packet_slot& slot, trace_ref history) {
     shared_.counters.add(counter::AcksSent);
   }
   if (step.invalidates) {
-    io_.invalidations.push(t, WriteLatency, {{}, slot.packet.imm >> MkeyVariantBits});
+    io_.invalidations.push(t, 1, {{}, slot.packet.imm >> MkeyVariantBits});
     shared_.counters.add(counter::RxInvalidatedKeys);
   }
   if (step.completes_receive) {

@@ -212,7 +212,7 @@ packet_item tx_sched::packet_of(sched_queue& queue, const held_work& head, trace
     packet.first = head.offset == 0;
     packet.last = head.offset + packet.payload == item.length;
     packet.is_inline = item.is_inline;
-    packet.paged = item.paged;
+    packet.paged = item.paged || queue.invalidates;
     packet.sge_count = item.sge_count;
     packet.data_offset = item.data_offset();
     packet.message_offset = head.offset;
@@ -255,6 +255,8 @@ tx_sched::outcome tx_sched::grant_local(cycle_t t, std::uint32_t qpn) {
     key_invalidation invalidation;
     invalidation.index = head.item.imm >> MkeyVariantBits;
     ports_.invalidations.push(t, 1, invalidation);
+    // What was parsed before its turn has come may have found the key good.
+    queue.invalidates = true;
   }
   begin(queue, head);
   sent_packet note = note_of(queue, head, head.next.wait_until(context_, site(), t));
@@ -339,7 +341,7 @@ sent_packet tx_sched::note_of(const sched_queue& queue, const held_work& head,
   note.send_cqn = item.send_cqn;
   note.function = item.function;
   if (head.kind() == work_kind::read || head.kind() == work_kind::atomic) {
-    note.paged = item.paged;
+    note.paged = item.paged || queue.invalidates;
     note.sge_count = item.sge_count;
     note.body = item.body;
   }

@@ -83,6 +83,7 @@ struct sched_queue {
   bool error = false;       ///< everything is flushed
   bool failed = false;  ///< a WQE failed; what is behind it is flushed, unless the queue goes back
   bool draining = false;     ///< SQD: no WQE begins
+  bool invalidates = false;  ///< it has ended keys: those of its works are looked at again
   bool mark_wanted = false;  ///< the requester is to be told when nothing begun is left
 
   /// Its works take slots: those of a queue that cannot move would take them from the others.

@@ -84,8 +84,7 @@ bytes_t part(const seen_packet& of, std::size_t from, std::size_t count) {
   return {at, at + static_cast<std::ptrdiff_t>(count)};
 }
 
-// Whole headers
-// ------------------------------------------------------------------------------------
+// Whole headers -----------------------------------------------------------------------------------
 
 // RoCE rules, frame: Ethernet II, IPv4 without options, unfragmentable, UDP to port 4791 without a
 // checksum, BTH, payload, ICRC. The traffic class is DSCP 24 with ECT(0); the source port is that
@@ -93,8 +92,7 @@ bytes_t part(const seen_packet& of, std::size_t from, std::size_t count) {
 TEST(address_rules, an_ipv4_packet_has_these_bytes) {
   const seen_packet got = sends(plain());
   EXPECT_EQ(part(got, 0, 14), (bytes_t{2, 0, 0, 0, 0, 0xfe, 2, 0, 0, 0, 0, 1, 0x08, 0x00}));
-  // 20 + 8 + 12 + 4 + 4 bytes; the header's words add up to 0x3d9a8 without its checksum, so that
-  // is ~(0xd9a8 + 3).
+  // 20 + 8 + 12 + 4 + 4 bytes; the header's words but the checksum add up to 0xd9a6 = ~0x2659.
   EXPECT_EQ(part(got, 14, 20), (bytes_t{0x45, 0x62, 0,  48, 0, 0, 0x40, 0, 64, 17,
                                         0x26, 0x59, 10, 0,  0, 1, 10,   0, 0,  2}));
   EXPECT_EQ(part(got, 34, 8), (bytes_t{0xd7, 0x9f, 0x12, 0xb7, 0, 28, 0, 0}));
@@ -171,8 +169,7 @@ TEST(address_rules, an_unused_entry_of_the_gid_table_is_refused) {
   });
 }
 
-// Traffic class
-// ------------------------------------------------------------------------------------
+// Traffic class -----------------------------------------------------------------------------------
 
 class traffic_class : public testing::TestWithParam<unsigned> {};
 
@@ -195,8 +192,7 @@ TEST_P(traffic_class, is_the_traffic_class_of_ipv6) {
 // Not ECN capable, ECT(1), ECT(0), CE; DSCP 0, 26, 32, 63.
 INSTANTIATE_TEST_SUITE_P(byte, traffic_class, testing::Values(0x00U, 0x69U, 0x82U, 0xffU));
 
-// Hop limit
-// ----------------------------------------------------------------------------------------
+// Hop limit ---------------------------------------------------------------------------------------
 
 class hop_limit : public testing::TestWithParam<unsigned> {};
 
@@ -208,8 +204,7 @@ TEST_P(hop_limit, is_the_time_to_live) {
 
 INSTANTIATE_TEST_SUITE_P(byte, hop_limit, testing::Values(1U, 255U));
 
-// UDP source port
-// ----------------------------------------------------------------------------------
+// UDP source port ---------------------------------------------------------------------------------
 
 struct port_row {
   std::uint32_t label;
@@ -261,8 +256,7 @@ TEST(address_rules, without_a_flow_label_the_queue_pairs_choose_the_source_port)
   EXPECT_EQ(part(got, 14, 4), (bytes_t{0x66, 0x20, 0, 0})) << "no label on the wire";
 }
 
-// Base transport header
-// ----------------------------------------------------------------------------
+// Base transport header ---------------------------------------------------------------------------
 
 TEST(address_rules, all_24_bits_of_the_peers_queue_pair_are_in_the_packet) {
   path wanted = plain();
@@ -346,8 +340,7 @@ TEST(address_rules, an_entry_beyond_the_pkey_table_is_refused) {
   });
 }
 
-// Answers
-// ------------------------------------------------------------------------------------------
+// Answers -----------------------------------------------------------------------------------------
 
 /// The peer's packet over its own idea of the path: other traffic class, port and hop limit.
 packet_description from_peer(const peer_bench& b, bth_opcode opcode, std::uint32_t psn) {
@@ -423,8 +416,7 @@ TEST(address_rules, a_packet_is_taken_whatever_routers_have_done_to_it) {
   EXPECT_EQ(b.count(counter::RxEcnMarked), 1U);
 }
 
-// Datagrams
-// ----------------------------------------------------------------------------------------
+// Datagrams ---------------------------------------------------------------------------------------
 
 // mlx5, datagram segment: each work request has its own destination MAC and GID, QP, Q_Key, traffic
 // class, hop limit, flow label and source port; the source is the QP's GID entry.

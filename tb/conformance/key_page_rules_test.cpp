@@ -114,8 +114,7 @@ bytes_t carried(const peer_bench& b) {
   return all;
 }
 
-// Ranges across pages
-// ------------------------------------------------------------------------------
+// Ranges across pages -----------------------------------------------------------------------------
 
 struct range_row {
   const char* name;
@@ -256,8 +255,7 @@ INSTANTIATE_TEST_SUITE_P(range, paged,
                                          range_row{"pages_of_64_kilobytes", 65000, 2000, 16}),
                          [](const auto& each) { return std::string(each.param.name); });
 
-// Atomics
-// ------------------------------------------------------------------------------------------
+// Atomics -----------------------------------------------------------------------------------------
 
 class paged_atomic : public testing::TestWithParam<std::uint64_t> {};
 
@@ -306,8 +304,7 @@ TEST(key_page_rules, the_result_of_an_atomic_may_lie_across_a_page_end) {
             (bytes_t{Untouched, 1, 2, 3, 4, 5, 6, 7, 8, Untouched}));
 }
 
-// Ends of the region
-// -------------------------------------------------------------------------------
+// Ends of the region ------------------------------------------------------------------------------
 
 struct end_row {
   const char* name;
@@ -426,8 +423,7 @@ TEST(key_page_rules, a_new_page_list_replaces_a_destroyed_one) {
   EXPECT_EQ(fresh.get(b, Virtual, 5000), pattern(5000, 2));
 }
 
-// Access bits of pages
-// -----------------------------------------------------------------------------
+// Access bits of pages ----------------------------------------------------------------------------
 
 /// Two pages in the buffer; the second one with `bits`.
 task<std::uint32_t> two_pages(peer_bench& b, cpu& core, std::uint64_t bits) {

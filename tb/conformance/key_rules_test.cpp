@@ -198,7 +198,7 @@ std::string name_of(wqe_opcode opcode, const flaw_row& row) {
   return std::string(to_string(opcode)) + "_" + row.name;
 }
 
-// Own work requests ------------------------------------------------------------------------------
+// Own work requests -------------------------------------------------------------------------------
 
 struct local_use {
   wqe_opcode opcode;
@@ -303,7 +303,7 @@ TEST_P(receive_key, must_allow_local_write) {
 INSTANTIATE_TEST_SUITE_P(key, receive_key, testing::ValuesIn(Flaws),
                          [](const auto& each) { return std::string(each.param.name); });
 
-// Requests of the peer ---------------------------------------------------------------------------
+// Requests of the peer ----------------------------------------------------------------------------
 
 struct remote_use {
   bth_opcode opcode;

@@ -32,12 +32,10 @@ bytes_t part(const bytes_t& all, std::size_t from, std::size_t count) {
 /// The NIC serves a scripted peer; MTU 1024. The buffer's first 32 KiB hold a pattern.
 class responder_read_rules : public testing::Test {
  protected:
-  using program = std::function<task<>(cpu&)>;
-
   responder_read_rules() { wanted.connection.mtu = mtu_code::Mtu1024; }
 
   /// Connects, runs the program and lets everything be answered.
-  void run(const program& what) {
+  void run(const std::function<task<>(cpu&)>& what) {
     b.run([&](peer_bench&, cpu& core) -> task<> {
       co_await b.connect(core, wanted);
       b.put(0, Memory);

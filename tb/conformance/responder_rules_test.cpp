@@ -39,12 +39,10 @@ bytes_t part(const bytes_t& all, std::size_t from, std::size_t count) {
 /// The NIC serves a scripted peer; MTU 1024.
 class responder_rules : public testing::Test {
  protected:
-  using program = std::function<task<>(cpu&)>;
-
   responder_rules() { wanted.connection.mtu = mtu_code::Mtu1024; }
 
   /// Connects, runs the program, lets everything be answered and takes all completions.
-  void run(const program& what) {
+  void run(const std::function<task<>(cpu&)>& what) {
     b.run([&](peer_bench&, cpu& core) -> task<> {
       co_await b.connect(core, wanted);
       co_await what(core);
