@@ -141,6 +141,14 @@ class responder : public stage {
 
   enum class atomic_phase : std::uint8_t { idle, wanted, reading, finishing };
 
+  /// What there is to flush of a QP in error.
+  enum class flush_step : std::uint8_t {
+    reset,    ///< it is not in error any more
+    done,     ///< nothing
+    unknown,  ///< a WQE of a shared queue that was not read yet
+    ready     ///< a WQE
+  };
+
   struct late_look {
     cycle_t due = 0;
     std::uint32_t qpn = 0;
@@ -205,6 +213,7 @@ class responder : public stage {
   void ask_key(cycle_t t, std::uint8_t id, std::uint64_t segment, key_use use);
   void ask_remote_key(cycle_t t, std::uint8_t id, key_right right, std::uint64_t length,
                       std::uint64_t message);
+  static void note_key(packet_slot& slot, std::uint64_t segment, const key_lookup::answer& answer);
   void take_key(cycle_t t, const key_lookup::answer& answer);
 
   // Its end (responder/finish.cpp)
@@ -231,6 +240,8 @@ class responder : public stage {
   void enter_error(cycle_t t, qp_row& row);
   void push_error(cycle_t t, qp_row& row, cqe_syndrome syndrome, trace_ref history);
   void flush(cycle_t t);
+  static flush_step flush_state(const qp_row& row);
+  void flush_one(cycle_t t, qp_row& row);
   void flush_late(cycle_t t, qp_row& row);
   void look_late(cycle_t t);
   void tell(const qp_row& row, event_type kind);

@@ -376,10 +376,9 @@ void responder::ask_remote_key(cycle_t t, std::uint8_t id, key_right right, std:
   ask_key(t, id, 0, use);
 }
 
-void responder::take_key(cycle_t t, const key_lookup::answer& answer) {
-  const auto id = static_cast<std::uint8_t>(answer.cookie & SlotMask);
-  const std::uint64_t segment = answer.cookie >> SegmentShift;
-  packet_slot& slot = slots_[id];
+/// What the answer says about the packet.
+void responder::note_key(packet_slot& slot, std::uint64_t segment,
+                         const key_lookup::answer& answer) {
   if (segment == InvalidationCookie) {
     // Its rights and range do not matter.
     const bool good = answer.fault == key_fault::none || answer.fault == key_fault::right ||
@@ -387,20 +386,27 @@ void responder::take_key(cycle_t t, const key_lookup::answer& answer) {
     if (!good && slot.fault == request_fault::none) {
       slot.fault = request_fault::invalidation;
     }
-  } else if (answer.fault != key_fault::none) {
+    return;
+  }
+  if (answer.fault != key_fault::none) {
     slot.fault = !slot.step.is_send()              ? request_fault::remote_access
                  : answer.fault == key_fault::page ? request_fault::local_access
                                                    : request_fault::local_protection;
-  } else {
-    slot.paged = answer.paged;
-    for (const iova_piece& piece : *answer.pieces) {
-      const target added{piece.address, piece.length, static_cast<std::uint8_t>(segment)};
-      slot.targets.insert(
-          std::upper_bound(slot.targets.begin(), slot.targets.end(), added,
-                           [](const target& a, const target& b) { return a.segment < b.segment; }),
-          added);
-    }
+    return;
   }
+  slot.paged = answer.paged;
+  for (const iova_piece& piece : *answer.pieces) {
+    const target added{piece.address, piece.length, static_cast<std::uint8_t>(segment)};
+    slot.targets.insert(
+        std::upper_bound(slot.targets.begin(), slot.targets.end(), added,
+                         [](const target& a, const target& b) { return a.segment < b.segment; }),
+        added);
+  }
+}
+
+void responder::take_key(cycle_t t, const key_lookup::answer& answer) {
+  packet_slot& slot = slots_[answer.cookie & SlotMask];
+  note_key(slot, answer.cookie >> SegmentShift, answer);
   if (slot.step.kind == request_kind::write && slot.step.has_reth && !slot.step.last) {
     publish_map(t, slot, answer);
   }

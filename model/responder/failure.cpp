@@ -134,43 +134,55 @@ void responder::push_error(cycle_t t, qp_row& row, cqe_syndrome syndrome, trace_
 /// One flushed receive WQE a cycle.
 void responder::flush(cycle_t t) {
   for (std::size_t waiting = flushing_.size(); waiting != 0; --waiting) {
-    qp_row& row = row_of(flushing_.front());
-    if (!row.error || !row.flushing) {
-      flushing_.pop();  // it was reset meanwhile
-      continue;
-    }
     if (last_write_ == t) {
       wake(t + 1);
       return;
     }
-    const bool posted = row.shared == nullptr && row.queue.has_credit();
-    if (row.open_receives.empty() && !posted) {
-      flushing_.pop();
-      row.flushing = false;
-      if (row.shared != nullptr) {
-        tell(row, event_type::SrqLastWqe);
-      }
-      continue;
+    qp_row& row = row_of(flushing_.front());
+    switch (flush_state(row)) {
+      case flush_step::reset:
+        flushing_.pop();
+        break;
+      case flush_step::done:
+        flushing_.pop();
+        row.flushing = false;
+        if (row.shared != nullptr) {
+          tell(row, event_type::SrqLastWqe);
+        }
+        break;
+      case flush_step::unknown:
+        flushing_.push(flushing_.pop());  // its read wakes us
+        break;
+      case flush_step::ready:
+        if (!lacks(t, io_.cqes, cqe_credit_, nullptr)) {
+          flush_one(t, row);
+        }
+        return;
     }
-    if (!row.open_receives.empty() && row.shared != nullptr) {
-      const shared_wqe* wqe = row.shared->queue.find(row.open_receives.front());
-      if (wqe == nullptr && row.shared->exists) {
-        flushing_.push(flushing_.pop());  // which one it is will be known; its read wakes us
-        continue;
-      }
-    }
-    if (lacks(t, io_.cqes, cqe_credit_, nullptr)) {
-      return;
-    }
-    if (row.open_receives.empty()) {
-      row.open_receives.push(row.queue.consume(false));
-    }
-    last_write_ = t;
-    push_error(t, row, cqe_syndrome::WrFlushed, {});
-    shared_.counters.add(counter::RespCqeFlushError);
-    wake(t + 1);
-    return;
   }
+}
+
+responder::flush_step responder::flush_state(const qp_row& row) {
+  if (!row.error || !row.flushing) {
+    return flush_step::reset;
+  }
+  if (row.open_receives.empty()) {
+    const bool posted = row.shared == nullptr && row.queue.has_credit();
+    return posted ? flush_step::ready : flush_step::done;
+  }
+  const bool known = row.shared == nullptr || !row.shared->exists ||
+                     row.shared->queue.find(row.open_receives.front()) != nullptr;
+  return known ? flush_step::ready : flush_step::unknown;
+}
+
+void responder::flush_one(cycle_t t, qp_row& row) {
+  if (row.open_receives.empty()) {
+    row.open_receives.push(row.queue.consume(false));
+  }
+  last_write_ = t;
+  push_error(t, row, cqe_syndrome::WrFlushed, {});
+  shared_.counters.add(counter::RespCqeFlushError);
+  wake(t + 1);
 }
 
 /// The record of a QP in error was read.
