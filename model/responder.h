@@ -100,6 +100,7 @@ class responder : public stage {
     std::uint32_t answer_msn = 0;
     const std::uint8_t* segments = nullptr;  ///< of its receive WQE, while it is placed
     std::uint32_t segment_bytes = 0;
+    write_map map;  ///< of a WRITE packet behind the first: where its message goes
     scatter_list pieces;
     std::vector<target> targets;  ///< in the order of the bytes
     std::size_t written = 0;      ///< of them
@@ -208,7 +209,7 @@ class responder : public stage {
   void place_send(cycle_t t, std::uint8_t id);
   void add_grh(packet_slot& slot);
   void place_write(cycle_t t, std::uint8_t id);
-  void apply_map(cycle_t t, std::uint8_t id, const write_map& map);
+  void apply_map(cycle_t t, std::uint8_t id);
   void publish_map(cycle_t t, const packet_slot& first, const key_lookup::answer& answer);
   void ask_key(cycle_t t, std::uint8_t id, std::uint64_t segment, key_use use);
   void ask_remote_key(cycle_t t, std::uint8_t id, key_right right, std::uint64_t length,

@@ -394,7 +394,8 @@ void rx_parser::take_frame(cycle_t t) {
   slot.lookup.served_until(context_, site(), t + LookupAt);
   const bool readable = slot.parsed.good() || slot.parsed.error == parse_error::icrc;
   slot.request = readable && !slot.parsed.opcode->is_response;
-  slot.issued = !readable;  // nothing to look up
+  slot.issued = !readable;             // nothing to look up
+  slot.has_responder = !slot.request;  // not asked for
   slots_.push(std::move(slot));
   wake(t + LookupAt);
 }

@@ -238,7 +238,8 @@ void tx_sched::drop_stale(cycle_t t, std::uint32_t qpn) {
   nic_.counters.add(counter::TxStaleWork, queue.works.size());
   for (std::size_t i = 0; i < queue.works.size(); ++i) {
     held_work& each = queue.works[i];
-    nic_.posted.post(qpn, each.item.wqe_index, each.next.wait_until(context_, site(), t));
+    nic_.posted.post(qpn, each.item.wqe_index, each.next.wait_until(context_, site(), t),
+                     time_of(t));
   }
   if (queue.counted()) {
     held_ -= static_cast<unsigned>(queue.works.size());
@@ -346,7 +347,7 @@ void tx_sched::take_work(cycle_t t) {
   }
   if (work.item.epoch != queue.epoch) {
     nic_.counters.add(counter::TxStaleWork);
-    nic_.posted.post(qpn, work.item.wqe_index, work.item.trace);
+    nic_.posted.post(qpn, work.item.wqe_index, work.item.trace, time_of(t));
     return;
   }
   queue.reliable = work.item.service == static_cast<std::uint8_t>(qp_service::Rc);

@@ -324,7 +324,7 @@ trace_ref wqe_fetch::reason_to_read(cycle_t t, std::uint32_t qpn) const {
   const queue_state& queue = queues_[qpn];
   if (distance(queue.fetch, queue.handed) < 0) {
     // Nobody rang for it a second time: the message itself went back.
-    const trace_ref own = nic_.posted.find(qpn, queue.fetch);
+    const trace_ref own = nic_.posted.find(qpn, queue.fetch, time_of(t));
     const ps_t end = context_.trace.end_of(own);
     return end > time_of(t) ? trace_ref{}
                             : context_.trace.wait(own, site(), go_back_reason_, end, time_of(t));
@@ -461,7 +461,7 @@ const wqe_fetch::rung* wqe_fetch::covering(const queue_state& queue, std::uint16
 }
 
 trace_ref wqe_fetch::history(cycle_t t, const fetch& from, std::uint16_t index) {
-  const trace_ref own = nic_.posted.find(from.qpn, index);
+  const trace_ref own = nic_.posted.find(from.qpn, index, time_of(t));
   if (own.message == from.trace.message || own.message == 0) {
     return own.message == 0 ? trace_ref{} : from.trace;
   }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/reference/conformance.md: the rules that tb/conformance holds the NIC to.
+"""Writes docs/conformance.md: the rules that tb/conformance holds the NIC to.
 
 A case is a rule: its name says it, the comment in front of it where it comes from. `--check` says whether the page is
 up to date.
@@ -12,7 +12,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "tb" / "conformance"
-PAGE = ROOT / "docs" / "reference" / "conformance.md"
+PAGE = ROOT / "docs" / "conformance.md"
 CASE = re.compile(r"((?:^//[^\n]*\n)*)^(TEST(?:_F|_P)?)\(\s*(\w+),\s*(\w+)\)", re.MULTILINE)
 SECTION = re.compile(r"^// ([^\n]*?) -{10,}$", re.MULTILINE)
 
@@ -44,7 +44,7 @@ def page() -> str:
             continue
         total += len(found)
         body += [f"## {path.stem.removesuffix('_rules_test').replace('_', ' ')}", "",
-                 f"[{path.name}](../../tb/conformance/{path.name})", "",
+                 f"[{path.name}](../tb/conformance/{path.name})", "",
                  "| rule | where it comes from |", "|---|---|"]
         for _, rule, source in found:
             body.append(f"| {rule} | {source.replace('|', chr(92) + '|')} |")
@@ -61,7 +61,7 @@ def main() -> int:
     text = page()
     if arguments.check:
         if not PAGE.is_file() or PAGE.read_text() != text:
-            print("docs/reference/conformance.md is out of date: run scripts/gen_conformance.py")
+            print("docs/conformance.md is out of date: run scripts/gen_conformance.py")
             return 1
         return 0
     PAGE.write_text(text)

@@ -303,6 +303,22 @@ TEST_P(rx_parser_bench, back_pressure_reaches_the_frames_and_every_wait_has_a_na
   bench.context.check_drained();
 }
 
+TEST_P(rx_parser_bench, responses_that_cannot_leave_take_no_lines_of_the_requests_behind_them) {
+  deciding_responder responder(bench, ports.requests, ports.commits, lines, 1);
+  sink<rx_packet> requester("requester", bench, ports.responses, 97);
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    send(10, ack(i));  // more than the stream holds
+  }
+  send(10, request(100, 8, OtherQpn));
+  send(10, request(100, 8));
+  bench.run(2000);
+  EXPECT_EQ(requester.items.size(), 8U);
+  ASSERT_EQ(responder.items.size(), 2U);
+  EXPECT_EQ(responder.items[0].item.verdict, rx_verdict::accept);
+  EXPECT_EQ(responder.items[1].item.verdict, rx_verdict::accept);
+  bench.context.check_drained();
+}
+
 TEST(rx_parser_core, psn_space_is_modular) {
   EXPECT_EQ(verdict_of_psn(5, 5), rx_verdict::accept);
   EXPECT_EQ(verdict_of_psn(0, 0xffffff), rx_verdict::gap);

@@ -105,6 +105,14 @@ class send_recovery : public testing::TestWithParam<int> {
   send_recovery()
       : seed(static_cast<std::uint64_t>(GetParam())), bench(seed % 3), random(seed, "work") {
     ram.serve(key_reads, key_lines);
+    // Behind a local invalidation keys are looked up again: the one of all segments is still there.
+    mkey_line key;
+    key.valid = 1;
+    key.length64 = 1;
+    key.contiguous = 1;
+    key.lr = key.lw = 1;
+    key.qpn = MkeyAnyQp;
+    ram.set(context_kind::mkey, 0, key);
     memory.accept(writes);
   }
 

@@ -8,6 +8,7 @@
 
 #include "common/error.h"
 #include "common/tracer.h"
+#include "common/types.h"
 
 namespace carillon {
 
@@ -23,23 +24,32 @@ class posted_work {
     queues_[qpn].assign(std::size_t{1} << log_size, {});
   }
 
-  /// `trace` is the end of the message's history when the WQE is complete in memory. `wqe_index`
-  /// runs freely modulo 2^16; an entry lives until its slot is used again.
-  void post(std::uint32_t qpn, std::uint16_t wqe_index, trace_ref trace) {
+  /// `trace` is the end of the message's history when the WQE is complete in memory, or when a
+  /// stage has given it up so that it is fetched again. `wqe_index` runs freely modulo 2^16; an
+  /// entry lives until its slot is used again.
+  void post(std::uint32_t qpn, std::uint16_t wqe_index, trace_ref trace, ps_t now = 0) {
     if (entry* found = slot(qpn, wqe_index)) {
-      *found = {trace, wqe_index};
+      const bool again = found->wqe_index == wqe_index && found->at < now;
+      *found = {trace, again ? found->trace : trace, now, wqe_index};
     }
   }
 
-  /// The message of that WQE, or {} if none is known.
-  [[nodiscard]] trace_ref find(std::uint32_t qpn, std::uint16_t wqe_index) const {
+  /// The message of that WQE as it was posted before `now`, or {} if none is known: within a cycle
+  /// the order of the stages means nothing.
+  [[nodiscard]] trace_ref find(std::uint32_t qpn, std::uint16_t wqe_index,
+                               ps_t now = NeverPs) const {
     const entry* found = const_cast<posted_work*>(this)->slot(qpn, wqe_index);
-    return found != nullptr && found->wqe_index == wqe_index ? found->trace : trace_ref{};
+    if (found == nullptr || found->wqe_index != wqe_index) {
+      return {};
+    }
+    return found->at < now ? found->trace : found->before;
   }
 
  private:
   struct entry {
     trace_ref trace;
+    trace_ref before;  ///< until `at`
+    ps_t at = 0;
     std::uint16_t wqe_index = 0;
   };
 

@@ -106,7 +106,7 @@ std::uint64_t work_request::length() const {
 std::uint32_t wqe_units(const work_request& request, bool datagram) {
   constexpr std::uint32_t TooMany = MaxWqeUnits + 1;
   std::uint32_t units = ctrl_seg::Size / SegmentBytes;
-  if (datagram) {
+  if (datagram && has_data(request.opcode)) {
     units += datagram_seg::Size / SegmentBytes;
   }
   if (has_remote_address(request.opcode)) {
@@ -161,7 +161,7 @@ void build_wqe(const work_request& request, const wqe_place& place, const host_m
   control.imm = immediate_of(request);
   at = append(at, control);
 
-  if (place.datagram) {
+  if (place.datagram && has_data(request.opcode)) {
     at = append_address(at, request.to, place.qpn);
   }
   if (has_remote_address(request.opcode)) {

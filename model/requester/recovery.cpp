@@ -131,7 +131,8 @@ void requester::restart(cycle_t t, std::uint32_t qpn, send_queue& queue, name_id
   while (window.any_unsettled()) {
     const outstanding_wqe wqe = window.take_newest();
     held_history history(wqe.told.trace, wqe.told_in, reason);
-    shared_.posted.post(qpn, wqe.told.wqe_index, history.wait_until(context_, site(), t));
+    shared_.posted.post(qpn, wqe.told.wqe_index, history.wait_until(context_, site(), t),
+                        time_of(t));
   }
   window.go_back();
   timers_.clear(qpn);

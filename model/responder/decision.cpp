@@ -149,6 +149,7 @@ void responder::decide(cycle_t t, std::uint8_t id) {
   const qpc_responder before = row.line;
   if (step.kind == request_kind::write && !step.has_reth) {
     slot.packet.rkey = before.cur_rkey;
+    slot.map = row.map;  // the next message may begin before this one's receive WQE is there
   }
   row.line = step.next;
   row.line.error |= before.error;
@@ -312,24 +313,23 @@ void responder::place_write(cycle_t t, std::uint8_t id) {
     ask_remote_key(t, id, key_right::remote_write, slot.packet.payload, slot.packet.dma_length);
     return;
   }
-  const write_map& map = slot.row->map;
-  CARILLON_CHECK(map.message == slot.message, "{}: a WRITE packet of QP {} behind no first one",
-                 path(), slot.packet.qpn);
-  if (map.known) {
-    apply_map(t, id, map);
+  CARILLON_CHECK(slot.map.message == slot.message,
+                 "{}: a WRITE packet of QP {} behind no first one", path(), slot.packet.qpn);
+  if (slot.map.known) {
+    apply_map(t, id);
   } else {
     slot.at = phase::mapping;
   }
 }
 
-void responder::apply_map(cycle_t t, std::uint8_t id, const write_map& map) {
+void responder::apply_map(cycle_t t, std::uint8_t id) {
   packet_slot& slot = slots_[id];
-  if (map.paged && !map.refused) {
+  if (slot.map.paged && !slot.map.refused) {
     ask_remote_key(t, id, key_right::remote_write, slot.packet.payload, 0);
     return;
   }
-  if (!map.refused) {
-    slot.targets.push_back({slot.step.address + map.delta, slot.packet.payload, 0});
+  if (!slot.map.refused) {
+    slot.targets.push_back({slot.step.address + slot.map.delta, slot.packet.payload, 0});
   }
   no_place(slot);
 }
@@ -344,9 +344,12 @@ void responder::publish_map(cycle_t t, const packet_slot& first, const key_looku
     first.row->map = map;
   }
   for (const std::uint8_t id : age_) {
-    if (slots_[id].row == first.row && slots_[id].message == map.message &&
-        slots_[id].at == phase::mapping) {
-      apply_map(t, id, map);
+    packet_slot& slot = slots_[id];
+    if (slot.row == first.row && slot.message == map.message) {
+      slot.map = map;
+      if (slot.at == phase::mapping) {
+        apply_map(t, id);
+      }
     }
   }
 }

@@ -208,14 +208,16 @@ TEST(completion_error_rules, retries_used_up_by_sequence_naks) {
 }
 
 // The last response comes, the first never does.
-TEST(completion_error_rules, retries_used_up_by_lost_responses) {
+TEST(completion_error_rules, retries_used_up_by_a_lost_response) {
+  peer_bench::options wanted = plain();
+  wanted.connection.retry_count = 0;
   peer_bench b;
   b.answer = [&b](const seen_packet& got) {
     packet_description out = b.acknowledge(got.psn() + 1);
     out.opcode = bth_opcode::RcReadResponseLast;
     b.send(out, pattern(976));
   };
-  posts(b, read_2000, one_retry(0));
+  posts(b, read_2000, wanted);
   EXPECT_EQ(entry(b, *b.send_cq, 1), failed("00000000 00000815 10000002 000100d0"));
 }
 

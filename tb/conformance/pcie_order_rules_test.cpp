@@ -122,25 +122,38 @@ TEST(pcie_order_rules, what_a_read_brings_is_visible_before_its_completion) {
   EXPECT_EQ(witness->early, 0U);
 }
 
-// PCIe: no read passes a write. RoCE rules: what is accepted first is done first.
+// PCIe: no read passes a write. RoCE rules: what is accepted first is done first. A narrow link, so
+// that the writes pile up in the device.
 TEST(pcie_order_rules, a_read_and_an_atomic_see_the_write_before_them) {
-  peer_bench b(relaxed());
-  b.run([](peer_bench& bench, cpu& core) -> task<> {
+  constexpr unsigned Packets = 8;
+  const bytes_t data = pattern(1024 * Packets, 7);
+  parameters params = relaxed();
+  params.pcie.generation = 3;
+  params.pcie.width = 1;
+  peer_bench b(params);
+  b.run([&data](peer_bench& bench, cpu& core) -> task<> {
     co_await connect_slow(bench, core);
-    bench.send(bench.remote(bth_opcode::RcWriteOnly, PeerPsn, 1000), pattern(1000, 7));
-    bench.send(bench.remote(bth_opcode::RcReadRequest, PeerPsn + 1, 1000));
-    bench.send(bench.remote(bth_opcode::RcFetchAdd, PeerPsn + 2, 8, 8));
-    co_await bench.wait_ns(core, 20000);
+    for (unsigned i = 0; i < Packets; ++i) {
+      packet_description part = bench.remote(i == 0             ? bth_opcode::RcWriteFirst
+                                             : i + 1 == Packets ? bth_opcode::RcWriteLast
+                                                                : bth_opcode::RcWriteMiddle,
+                                             PeerPsn + i, 1024 * Packets);
+      part.ack_request = 0;
+      bench.send(part, bytes_t(data.begin() + 1024 * i, data.begin() + 1024 * (i + 1)));
+    }
+    const std::uint32_t last = 1024 * (Packets - 1);
+    bench.send(bench.remote(bth_opcode::RcFetchAdd, PeerPsn + Packets, 8, last));
+    bench.send(bench.remote(bth_opcode::RcReadRequest, PeerPsn + Packets + 1, 1016, last + 8));
+    co_await bench.wait_ns(core, 50000);
   });
-  ASSERT_EQ(b.packets.size(), 3U);
-  EXPECT_EQ(b.packets[1].opcode(), bth_opcode::RcReadResponseOnly);
-  EXPECT_EQ(b.packets[1].payload(), pattern(1000, 7));
-  const bytes_t word = pattern(16, 7);
   std::uint64_t number = 0;
-  for (unsigned i = 16; i-- != 8;) {
-    number = number << 8 | word[i];
+  for (unsigned i = 8; i-- != 0;) {
+    number = number << 8 | data[1024 * (Packets - 1) + i];
   }
-  EXPECT_EQ(b.packets[2].parsed.atomic_result.original, number);
+  ASSERT_EQ(b.packets.size(), 2U);
+  EXPECT_EQ(b.packets[0].parsed.atomic_result.original, number);
+  EXPECT_EQ(b.packets[1].opcode(), bth_opcode::RcReadResponseOnly);
+  EXPECT_EQ(b.packets[1].payload(), bytes_t(data.end() - 1016, data.end()));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <functional>
 #include <gtest/gtest.h>
+#include <map>
 
 #include "tb/common/peer_bench.h"
 
@@ -22,7 +23,6 @@ using bench::seen_packet;
 using op = bth_opcode;
 
 constexpr ps_t Us = 1000000;
-constexpr ps_t PsPerNs = 1000;
 
 bytes_t part(const bytes_t& all, std::size_t from, std::size_t count) {
   const auto begin = all.begin() + static_cast<std::ptrdiff_t>(from);
@@ -32,7 +32,9 @@ bytes_t part(const bytes_t& all, std::size_t from, std::size_t count) {
 /// The NIC serves a scripted peer; MTU 1024. The buffer's first 32 KiB hold a pattern.
 class responder_read_rules : public testing::Test {
  protected:
-  responder_read_rules() { wanted.connection.mtu = mtu_code::Mtu1024; }
+  explicit responder_read_rules(const parameters& params = {}) : b(params) {
+    wanted.connection.mtu = mtu_code::Mtu1024;
+  }
 
   /// Connects, runs the program and lets everything be answered.
   void run(const std::function<task<>(cpu&)>& what) {
@@ -61,7 +63,7 @@ class responder_read_rules : public testing::Test {
   /// The peer sends it `apart` after what it said before, so that that has been answered.
   void say(const packet_description& what, const bytes_t& payload = {}) {
     next_ = std::max({next_, b.now(), b.host.core(0).time()}) + apart;
-    b.send(what, payload, (next_ - b.now()) / PsPerNs);
+    b.send(what, payload, (next_ - b.now()) / 1000);
   }
 
   [[nodiscard]] packet_description read(std::uint32_t n, std::uint32_t length,
@@ -104,18 +106,15 @@ class responder_read_rules : public testing::Test {
   /// What the NIC sent, as "syndrome PSN MSN"; PSNs count from the peer's first. READ responses
   /// begin with their label (F, M, L, O), atomic results with A.
   [[nodiscard]] std::string answers() const {
+    static const std::map<op, const char*> labels = {
+        {op::RcReadResponseFirst, "F"}, {op::RcReadResponseMiddle, "M"},
+        {op::RcReadResponseLast, "L"},  {op::RcReadResponseOnly, "O"},
+        {op::RcAtomicAcknowledge, "A"}, {op::RcAcknowledge, ""}};
     std::string result;
     for (const seen_packet& each : b.packets) {
       EXPECT_EQ(each.parsed.base.dest_qpn, PeerQpn);
-      const char* label = each.opcode() == op::RcReadResponseFirst    ? "F"
-                          : each.opcode() == op::RcReadResponseMiddle ? "M"
-                          : each.opcode() == op::RcReadResponseLast   ? "L"
-                          : each.opcode() == op::RcReadResponseOnly   ? "O"
-                          : each.opcode() == op::RcAtomicAcknowledge  ? "A"
-                          : each.opcode() == op::RcAcknowledge        ? ""
-                                                                      : "?";
       result += result.empty() ? "" : ", ";
-      result += label;
+      result += labels.at(each.opcode());
       const std::int32_t psn = static_cast<std::int32_t>((each.psn() - PeerPsn) << 8) >> 8;
       result += each.parsed.opcode->has_aeth
                     ? fmt::format("{:02x} {} {}", each.syndrome(), psn, each.parsed.acknowledge.msn)
@@ -216,8 +215,20 @@ TEST_F(responder_read_rules, the_psns_of_a_read_wrap_behind_the_24th_bit) {
   EXPECT_EQ(answers(), "F1f -4098 1, M -4097, L1f -4096 1, O1f -4095 2, O1f -4096 2");
 }
 
+/// A link to the host that is slower than the wire, so that WRITEs pile up in front of it.
+class responder_slow_host : public responder_read_rules {
+ protected:
+  responder_slow_host()
+      : responder_read_rules([] {
+          parameters params;
+          params.pcie.generation = 3;
+          params.pcie.width = 1;
+          return params;
+        }()) {}
+};
+
 // A READ is executed behind every request before it.
-TEST_F(responder_read_rules, a_read_sees_the_writes_before_it) {
+TEST_F(responder_slow_host, a_read_sees_the_writes_before_it) {
   apart = 0;
   serve([this] {
     for (std::uint32_t i = 0; i < 16; ++i) {
@@ -328,42 +339,18 @@ TEST_F(responder_read_rules, a_read_that_was_agreed_to_be_forgotten_is_dropped) 
   EXPECT_EQ(answers(), "O1f 0 1, O1f 1 2, O1f 2 3, O1f 1 3, O1f 2 3");
 }
 
-// More READs on the way than agreed are an invalid request. (rdma_rxe relies on its peer: it
-// recycles the oldest.)
-TEST_F(responder_read_rules, reads_beyond_those_agreed_are_an_invalid_request) {
-  wanted.connection.log_max_dest_rd_atomic = 1;
-  apart = 0;
-  serve([this] {
-    say(read(0, 0x4000));
-    say(read(16, 0x4000));
-    say(read(32, 0x4000));
-  });
-  ASSERT_EQ(b.packets.size(), 33U);
-  EXPECT_EQ(b.packets.back().syndrome(), 0x61);
-  EXPECT_EQ(b.packets.back().psn(), PeerPsn + 32);
-}
-
 // Atomics ----------------------------------------------------------------------------------------
 
 // The word is an integer of the host; the answer is what it was before.
-TEST_F(responder_read_rules, fetch_and_add_adds_and_returns_what_was_there) {
+TEST_F(responder_read_rules, fetch_and_add_adds_modulo_two_to_the_64_and_returns_what_was_there) {
   serve([this] {
     put_word(0x1122334455667788);
-    say(atomic(op::RcFetchAdd, 0, 0x0101010101010101));
+    say(atomic(op::RcFetchAdd, 0, 0xf000000000000001));
   });
   EXPECT_EQ(answers(), "A1f 0 1");
   EXPECT_EQ(result(0), 0x1122334455667788U);
-  EXPECT_EQ(b.get(0, 8), (bytes_t{0x89, 0x78, 0x67, 0x56, 0x45, 0x34, 0x23, 0x12}));
+  EXPECT_EQ(b.get(0, 8), (bytes_t{0x89, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x01}));
   EXPECT_EQ(b.get(8, 8), part(Memory, 8, 8));
-}
-
-TEST_F(responder_read_rules, fetch_and_add_is_modulo_two_to_the_64) {
-  serve([this] {
-    put_word(0xfffffffffffffffe);
-    say(atomic(op::RcFetchAdd, 0, 5));
-  });
-  EXPECT_EQ(result(0), 0xfffffffffffffffeU);
-  EXPECT_EQ(word(), 3U);
 }
 
 TEST_F(responder_read_rules, compare_and_swap_swaps_on_a_match_only) {
@@ -434,17 +421,12 @@ TEST_F(responder_read_rules, a_duplicate_atomic_that_is_not_kept_is_dropped) {
   EXPECT_EQ(b.get(0x100, 8), part(Memory, 0x100, 8));
 }
 
-class responder_misaligned : public responder_read_rules,
-                             public testing::WithParamInterface<unsigned> {};
-
 // Atomics are on addresses that are multiples of 8, else NAK 0x61.
-TEST_P(responder_misaligned, an_atomic_off_the_grid_is_an_invalid_request) {
-  serve([this] { say(atomic(op::RcFetchAdd, 0, 1, 0, GetParam())); });
+TEST_F(responder_read_rules, an_atomic_off_the_grid_is_an_invalid_request) {
+  serve([this] { say(atomic(op::RcFetchAdd, 0, 1, 0, 4)); });
   EXPECT_EQ(answers(), "61 0 0");
   EXPECT_EQ(b.get(0, 16), part(Memory, 0, 16));
 }
-
-INSTANTIATE_TEST_SUITE_P(offset, responder_misaligned, testing::Values(1U, 2U, 4U, 7U));
 
 // What keys and QP allow -------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@
 // and UD only, and RC is brought back from ERR by RESET alone (RoCE rules).
 #include <gtest/gtest.h>
 #include <memory>
+#include <string>
 
 #include "tb/common/state_steps.h"
 
@@ -149,6 +150,80 @@ TEST(state_life_rules, reset_in_the_middle_of_a_response_ends_it) {
   EXPECT_EQ(b.packets[0].opcode(), bth_opcode::RcReadResponseOnly);
   EXPECT_EQ(b.packets[0].psn(), PeerPsn);
 }
+
+constexpr ps_t Delay = 100000000;
+
+struct late_read {
+  const char* name;
+  read_kind kind;
+};
+
+class state_late_read : public testing::TestWithParam<late_read> {};
+
+// What was read from memory for the old life, and comes in the new one, is for nobody.
+TEST_P(state_late_read, of_the_old_life_means_nothing_in_the_new_one) {
+  const bytes_t zeros(200);
+  peer_bench b;
+  b.acknowledges_everything();
+  b.run([](peer_bench& bench, cpu& core) -> task<> {
+    peer_bench::options wanted = plain();
+    wanted.qp.doorbell = doorbell_mode::doorbell_only;
+    wanted.rights.remote_atomic = true;
+    co_await bench.connect(core, wanted);
+    bench.put(0x100, pattern(100, 4));
+    read_fault_rule rule;
+    rule.fault = read_fault::late;
+    rule.kind = GetParam().kind;
+    rule.count = 1;
+    rule.delay = Delay;
+    bench.host.bus.inject(rule);
+    const ps_t begun = core.time();
+    if (rule.kind == read_kind::wqe || rule.kind == read_kind::payload) {
+      co_await bench.post(core, send_of(bench, 1, 100));
+    } else if (rule.kind == read_kind::atomic) {
+      packet_description add = bench.remote(bth_opcode::RcFetchAdd, PeerPsn, 8, 0x4000);
+      add.atomic.swap_add = 1;
+      bench.send(add);
+    } else {
+      co_await bench.post_receive(core, 200, 0x8000);
+      bench.send(bench.packet(bth_opcode::RcSendOnly, PeerPsn), pattern(100, 1));
+    }
+    co_await bench.wait_ns(core, 2000);
+    co_await bench.qp->to_reset(core);
+    connection_options how = second_life();
+    how.remote_atomic = true;
+    co_await bring_up(core, *bench.qp, qpc_state::Rts, how);
+    co_await bench.post_receive(core, 200, 0xa000);
+    bench.send(bench.packet(bth_opcode::RcSendOnly, PeerPsn), pattern(100, 2));
+    work_request what = send_of(bench, 2, 100);
+    what.sges[0].address += 0x100;
+    co_await bench.post(core, what);
+    EXPECT_LT(core.time() - begun, Delay) << "the answer was to come later";
+    co_await bench.wait_ns(core, 4 * LongNs);
+    co_await collect(bench, core);
+  });
+  EXPECT_EQ(b.host.bus.injected(), 1U);
+  EXPECT_EQ(ids(b.receives), (numbers{0xa000}));
+  EXPECT_EQ(b.get(0xa000, 100), pattern(100, 2));
+  EXPECT_EQ(b.get(0x8000, 200), zeros);
+  EXPECT_EQ(b.get(0x4000, 200), zeros);
+  EXPECT_EQ(ids(b.sends), (numbers{2}));
+  EXPECT_EQ(syndromes(b.sends), (numbers{0}));
+  bytes_t sent;
+  for (const seen_packet& each : b.packets) {
+    const bytes_t part = each.payload();
+    sent.insert(sent.end(), part.begin(), part.end());
+  }
+  EXPECT_EQ(sent, pattern(100, 4)) << "and nothing of the old life";
+}
+
+INSTANTIATE_TEST_SUITE_P(of, state_late_read,
+                         testing::Values(late_read{"wqe", read_kind::wqe},
+                                         late_read{"payload", read_kind::payload},
+                                         late_read{"record", read_kind::record},
+                                         late_read{"receive_wqe", read_kind::receive_wqe},
+                                         late_read{"atomic", read_kind::atomic}),
+                         [](const auto& each) { return std::string(each.param.name); });
 
 // SQER --------------------------------------------------------------------------------------------
 
