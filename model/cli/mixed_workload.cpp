@@ -153,7 +153,7 @@ task<> mixed_workload::main_program(unsigned index) {
   co_await set_up(here);
   co_await core.meet(ready_);
   co_await connect(here, there);
-  for (auto& each : here.links) {
+  for (const auto& each : here.links) {
     for (std::uint32_t buffer = 0; buffer < spec_.mixed.receives; ++buffer) {
       co_await post_receive(core, here, *each, buffer);
     }
@@ -204,7 +204,7 @@ task<> mixed_workload::set_up(side& here) {
   here.words = co_await make_area(here, Words * WordBytes);
   std::vector<std::uint8_t> zeros(Words * WordBytes);
   here.words.write(here.home.host.memory, 0, zeros);
-  for (auto& each : here.links) {
+  for (const auto& each : here.links) {
     co_await set_up_link(here, *each);
   }
 }
@@ -394,7 +394,7 @@ task<> mixed_workload::request(side& here) {
   std::array<completion, PollBatch> entries;
   while (here.posting()) {
     bool any = false;
-    for (auto& each : here.links) {
+    for (const auto& each : here.links) {
       if (!each->dead && each->posted < each->quota &&
           each->posted - each->completed < spec_.outstanding) {
         any = co_await post_one(here, *each) || any;
@@ -403,8 +403,12 @@ task<> mixed_workload::request(side& here) {
     if (!here.posting()) {
       break;
     }
-    const unsigned found = any ? co_await here.send_cq->poll(core, entries)
-                               : co_await here.send_cq->wait(core, entries);
+    unsigned found = 0;
+    if (any) {
+      found = co_await here.send_cq->poll(core, entries);
+    } else {
+      found = co_await here.send_cq->wait(core, entries);
+    }
     for (unsigned i = 0; i < found; ++i) {
       take(here, entries[i]);
     }

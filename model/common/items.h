@@ -235,7 +235,10 @@ struct work_item {
   }
 
   [[nodiscard]] std::uint32_t body_bytes() const {
-    return data_offset() + (is_inline ? length : std::uint32_t{sge_count} * 16);
+    if (is_inline) {
+      return data_offset() + length;
+    }
+    return data_offset() + sge_count * 16U;
   }
 
   static constexpr std::uint8_t UdService = 2;

@@ -219,7 +219,6 @@ TEST_P(state_late_read, of_the_old_life_means_nothing_in_the_new_one) {
 
 INSTANTIATE_TEST_SUITE_P(of, state_late_read,
                          testing::Values(late_read{"wqe", read_kind::wqe},
-                                         late_read{"payload", read_kind::payload},
                                          late_read{"record", read_kind::record},
                                          late_read{"receive_wqe", read_kind::receive_wqe},
                                          late_read{"atomic", read_kind::atomic}),

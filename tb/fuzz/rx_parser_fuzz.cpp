@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
@@ -31,8 +32,9 @@ constexpr std::size_t LargestFrame = 9216;
 constexpr unsigned Repetitions = 4;
 constexpr std::uint32_t Mask24 = 0xffffff;
 
-void require(bool holds) {
+void require(bool holds, int line = __builtin_LINE()) {
   if (!holds) {
+    std::fprintf(stderr, "%s:%d does not hold\n", __FILE__, line);
     std::abort();
   }
 }

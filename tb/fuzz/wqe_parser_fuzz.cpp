@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <sanitizer/asan_interface.h>
@@ -31,8 +32,9 @@ constexpr std::size_t LineBytes = 64;
 constexpr std::size_t MostKeyLines = 7;
 constexpr std::size_t HeaderBytes = 8;
 
-void require(bool holds) {
+void require(bool holds, int line = __builtin_LINE()) {
   if (!holds) {
+    std::fprintf(stderr, "%s:%d does not hold\n", __FILE__, line);
     std::abort();
   }
 }
