@@ -67,7 +67,7 @@ void peer_bench::run(const program& what) {
   context.check_drained();
 }
 
-task<> peer_bench::connect(cpu& core, const options& wanted) {
+task<> peer_bench::connect(cpu& core, options wanted) {
   co_await driver.open(core);
   pd = co_await driver.alloc_pd(core);
   uar = co_await driver.alloc_uar(core);

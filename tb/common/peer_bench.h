@@ -69,7 +69,7 @@ class peer_bench : private frame_sink, private wire_listener {
 
   task<> connect(cpu& core) { return connect(core, options{}); }
 
-  task<> connect(cpu& core, const options& wanted);
+  task<> connect(cpu& core, options wanted);
 
   /// Lets simulated time pass.
   task<> wait_ns(cpu& core, std::uint64_t ns);

@@ -187,7 +187,7 @@ qpc_responder serve(const fuzzed_input& input, const rx_packet& packet, const qp
     return common.service == qp_service::Uc ? step.next : line;
   }
   require(!step.completes_receive || step.last);
-  require(!(step.takes_receive && common.no_rq != 0));
+  require(!(step.takes_receive && common.no_rq != 0 && common.srq == 0));
   if (common.service == qp_service::Ud) {
     check_datagram(input, packet, step);
     return line;
