@@ -374,14 +374,30 @@ TEST_F(uar_core_test, a_late_control_segment_still_rings) {
   expect_clean_page();
 }
 
-TEST_F(uar_core_test, a_dead_burst_is_forgotten_after_another_timeout) {
+TEST_F(uar_core_test, the_rest_of_a_burst_may_come_at_any_time) {
+  put(wqe(5, 8), {0, 64});
+  pass(20 * Timeout);  // the core was interrupted between two lines
+  EXPECT_EQ(happened(), "bell 5");
+  put(wqe(5, 8), {64, 64});
+  put(wqe(6, 8), {0, 64});
+  put(wqe(6, 8), {64, 64});
+  EXPECT_EQ(happened(), "wqe 6");
+  EXPECT_EQ(counted(), "bf_ok=1 bf_bytes=128 bf_discarded_timeout=1");
+  expect_clean_page();
+}
+
+TEST_F(uar_core_test, if_the_rest_never_comes_the_next_burst_may_be_a_doorbell) {
   put(wqe(5, 4), {0, 32});
-  pass(Timeout);
   pass(Timeout);
   EXPECT_EQ(happened(), "bell 5");
   put(wqe(6, 4), {32, 32});  // would fit the dead one
   put(wqe(6, 4), {0, 32});
-  EXPECT_EQ(happened(), "wqe 6");
+  pass(Timeout);
+  EXPECT_EQ(happened(), "bell 6");
+  EXPECT_EQ(counted(), "bf_discarded_timeout=2");
+  put(wqe(7, 4), {32, 32});  // the rest of 6, as far as anybody knows
+  put(wqe(7, 4), {0, 64});
+  EXPECT_EQ(happened(), "wqe 7");
 }
 
 TEST_F(uar_core_test, a_wrong_length_becomes_a_doorbell) {

@@ -107,7 +107,7 @@ void uar_core::blueflame_write(cycle_t t, uar_page_id page, std::uint32_t offset
   }
   std::size_t index = find(page);
   if (index == open_.size()) {
-    if (swallow(t, page, offset, data, length, trace, events)) {
+    if (swallow(page, offset, data, length, trace, events)) {
       return;
     }
     const bool doorbell = offset == 0 && length == RecordBytes;
@@ -119,57 +119,56 @@ void uar_core::blueflame_write(cycle_t t, uar_page_id page, std::uint32_t offset
       if (offset == 0) {
         ring(page, data, trace, events);
       }
-      dead_burst& dead = dead_[page];
-      dead = {{}, t + timeout_};
-      dead.seen.add(offset, length, data);
+      extent& dead = dead_[page];
+      dead = {};
+      dead.add(offset, length, data);
       return;
     }
     open_.push_back({page, t, {}, {}, {}});
   } else if ((open_[index].seen.have & grains(offset, length)).any()) {
     if (offset == 0 && open_[index].seen.has_first()) {
-      discard(t, index, counter::BfDiscardedRestart, events);
-      dead_[page].until = t;  // the new first chunk opens a burst of its own
+      discard(index, counter::BfDiscardedRestart, events);
+      dead_.erase(page);  // the new first chunk opens a burst of its own
       blueflame_write(t, page, offset, data, length, trace, events);
       return;
     }
     // Two bursts are under way and cannot be told apart.
-    discard(t, index, counter::BfDiscardedOverlap, events);
+    discard(index, counter::BfDiscardedOverlap, events);
     if (offset == 0) {
       ring(page, data, trace, events);
     }
-    dead_burst& dead = dead_[page];
-    dead.seen = {};
-    dead.seen.add(offset, length, data);
+    extent& dead = dead_[page];
+    dead = {};
+    dead.add(offset, length, data);
     return;
   }
-  assemble(t, index, offset, data, length, trace, events);
+  assemble(index, offset, data, length, trace, events);
 }
 
-bool uar_core::swallow(cycle_t t, uar_page_id page, std::uint32_t offset, const std::uint8_t* data,
+bool uar_core::swallow(uar_page_id page, std::uint32_t offset, const std::uint8_t* data,
                        std::uint16_t length, trace_ref trace, std::vector<uar_event>& events) {
   const auto found = dead_.find(page);
-  if (found == dead_.end() || found->second.until <= t) {
+  if (found == dead_.end()) {
     return false;
   }
-  dead_burst& dead = found->second;
-  const bool beyond = dead.seen.has_first() && offset >= dead.seen.expected;
-  if (beyond || (dead.seen.have & grains(offset, length)).any()) {
-    dead.until = t;
+  extent& dead = found->second;
+  const bool beyond = dead.has_first() && offset >= dead.expected;
+  if (beyond || (dead.have & grains(offset, length)).any()) {
+    dead_.erase(found);
     return false;
   }
-  dead.seen.add(offset, length, data);
+  dead.add(offset, length, data);
   if (offset == 0) {
     ring(page, data, trace, events);
   }
-  if (dead.seen.complete()) {
-    dead.until = t;
+  if (dead.complete()) {
+    dead_.erase(found);
   }
   return true;
 }
 
-void uar_core::assemble(cycle_t t, std::size_t index, std::uint32_t offset,
-                        const std::uint8_t* data, std::uint16_t length, trace_ref trace,
-                        std::vector<uar_event>& events) {
+void uar_core::assemble(std::size_t index, std::uint32_t offset, const std::uint8_t* data,
+                        std::uint16_t length, trace_ref trace, std::vector<uar_event>& events) {
   assembly& burst = open_[index];
   std::memcpy(burst.bytes.data() + offset, data, length);
   burst.seen.add(offset, length, data);
@@ -177,7 +176,7 @@ void uar_core::assemble(cycle_t t, std::size_t index, std::uint32_t offset,
     burst.first_trace = trace;
   }
   if (burst.seen.too_long()) {
-    discard(t, index, counter::BfDiscardedLength, events);
+    discard(index, counter::BfDiscardedLength, events);
     return;
   }
   if (!burst.seen.complete()) {
@@ -195,20 +194,20 @@ void uar_core::assemble(cycle_t t, std::size_t index, std::uint32_t offset,
   open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(index));
 }
 
-void uar_core::discard(cycle_t t, std::size_t index, counter why, std::vector<uar_event>& events) {
+void uar_core::discard(std::size_t index, counter why, std::vector<uar_event>& events) {
   counters_.add(why);
   const assembly burst = open_[index];
   open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(index));
   if (burst.seen.has_first()) {
     ring(burst.page, burst.bytes.data(), burst.first_trace, events);
   }
-  dead_[burst.page] = {burst.seen, t + timeout_};
+  dead_[burst.page] = burst.seen;
 }
 
 void uar_core::expire(cycle_t t, std::vector<uar_event>& events) {
   while (!open_.empty() && open_.front().opened + timeout_ <= t) {
     const bool gapped = open_.front().seen.gapped();
-    discard(t, 0, gapped ? counter::BfDiscardedGap : counter::BfDiscardedTimeout, events);
+    discard(0, gapped ? counter::BfDiscardedGap : counter::BfDiscardedTimeout, events);
   }
 }
 

@@ -7,7 +7,8 @@
 // instead of being taken for a new one: otherwise the rest of one WQE would complete with the
 // beginning of the next, although a single writer wrote them one after the other. The memory ends
 // with a chunk that cannot belong to the dead burst (its bytes came already, or lie beyond its
-// length), with its last byte, or with the timeout.
+// length), or with its last byte; not with time, for a core may be interrupted for any time between
+// two lines.
 //
 // An 8-byte store to the start of the buffer with no burst open is a doorbell at once, because it
 // cannot be told from the first chunk of a burst of 8-byte stores. So a burst that begins so is
@@ -100,33 +101,28 @@ class uar_core {
     trace_ref first_trace;  ///< of the chunk that holds the control segment
   };
 
-  struct dead_burst {
-    extent seen;
-    cycle_t until = 0;  ///< swallows before this cycle
-  };
-
   void doorbell_write(uar_page_id page, std::uint32_t offset, const std::uint8_t* data,
                       std::uint16_t length, trace_ref trace, std::vector<uar_event>& events);
   void blueflame_write(cycle_t t, uar_page_id page, std::uint32_t offset, const std::uint8_t* data,
                        std::uint16_t length, trace_ref trace, std::vector<uar_event>& events);
   /// Puts a chunk into its page's burst, which is open.
-  void assemble(cycle_t t, std::size_t index, std::uint32_t offset, const std::uint8_t* data,
+  void assemble(std::size_t index, std::uint32_t offset, const std::uint8_t* data,
                 std::uint16_t length, trace_ref trace, std::vector<uar_event>& events);
   /// True if the chunk belongs to the page's dead burst.
-  bool swallow(cycle_t t, uar_page_id page, std::uint32_t offset, const std::uint8_t* data,
+  bool swallow(uar_page_id page, std::uint32_t offset, const std::uint8_t* data,
                std::uint16_t length, trace_ref trace, std::vector<uar_event>& events);
   void ring(uar_page_id page, const std::uint8_t* record, trace_ref trace,
             std::vector<uar_event>& events) const;
   /// Counts and removes an open burst; one whose control segment was seen becomes a doorbell.
-  void discard(cycle_t t, std::size_t index, counter why, std::vector<uar_event>& events);
+  void discard(std::size_t index, counter why, std::vector<uar_event>& events);
   [[nodiscard]] std::size_t find(uar_page_id page) const;
   [[nodiscard]] static coverage grains(std::uint32_t offset, std::uint32_t length);
 
   unsigned slots_;
   cycle_t timeout_;
   counter_block& counters_;
-  std::vector<assembly> open_;  ///< in the order in which they were opened
-  std::map<uar_page_id, dead_burst> dead_;
+  std::vector<assembly> open_;          ///< in the order in which they were opened
+  std::map<uar_page_id, extent> dead_;  ///< what came of the last discarded burst
   std::map<uar_page_id, std::array<std::uint8_t, 4>> halves_;
   std::map<uar_page_id, std::uint64_t> records_;
 };

@@ -85,6 +85,9 @@ class frames(unittest.TestCase):
                 self.check_record(record, frame)
                 if record["action"] == "corrupt":
                     broken[record["where"]][side] += 1
+        # Each rule has had something to do.
+        for rule in run["faults"]["rules"].values():
+            self.assertGreater(rule["applied"], 0, rule)
         for side, each in enumerate(sent):
             for number, frame in enumerate(each):
                 self.assertEqual(frame.comment != "", (side, number) in touched,
