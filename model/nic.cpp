@@ -85,7 +85,10 @@ struct nic::parts {
       : shared(context, std::move(name), tlps),
         make{context, shared.name},
         port((shared.name + "_pcie").c_str(), context, advertised_credits(context.params)),
-        bars(context.clock, shared.name + ".bars", pcie_endpoint::reset_bars(context.params)) {
+        functions(context.clock, shared.name + ".functions",
+                  pcie_endpoint::reset_functions(context.params)),
+        vports(context.clock, shared.name + ".vports",
+               pcie_endpoint::reset_vports(context.params, options.mac)) {
     shared.mac = options.mac;
     build(sink, options);
   }
@@ -99,7 +102,8 @@ struct nic::parts {
   nic_shared shared;
   stream_maker make;
   pcie_port port;
-  level<bar_map> bars;
+  level<function_map> functions;
+  level<vport_table> vports;
 
   // From the host.
   std::unique_ptr<stream<mmio_write>> uar_writes =
@@ -253,9 +257,9 @@ struct nic::parts {
 
 void nic::parts::build(frame_sink& sink, const nic_options& options) {
   receive_side =
-      &add<pcie_rx>("pcie_rx", pcie_rx::ports{port, bars, *uar_writes, *uar_reads, *register_writes,
-                                              *register_reads, *completion_tlps, *refusals,
-                                              [this] { dma->on_credits(); }});
+      &add<pcie_rx>("pcie_rx", pcie_rx::ports{port, functions, *uar_writes, *uar_reads,
+                                              *register_writes, *register_reads, *completion_tlps,
+                                              *refusals, [this] { dma->on_credits(); }});
   add<uar>("uar", uar::ports{*uar_writes, *uar_reads, *uar_answers, *uar_context.reads,
                              *uar_context.lines, *doorbells, *queue_doorbells});
   add<wqe_fetch>(

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "common/error.h"
 #include "gen/bytes.h"
@@ -99,21 +100,31 @@ pcie_endpoint::pcie_endpoint(const sc_core::sc_module_name& name, nic_shared& ni
   watch(ports_.lines, {});
 }
 
-bar_map pcie_endpoint::reset_bars(const parameters& params) {
+function_map pcie_endpoint::reset_functions(const parameters& params) {
   const std::uint64_t uar_bytes =
       std::bit_ceil(static_cast<std::uint64_t>(params.nic.uar_pages) * UarPageBytes);
-  bar_map map(static_cast<std::size_t>(params.nic.functions));
-  for (std::size_t i = 0; i < map.size(); ++i) {
-    // Each function's BARs follow the previous one's, as the BARs of virtual functions do.
-    map[i].bars[0] = {static_cast<std::uint64_t>(params.nic.bar0_base) + i * bar0::Size,
-                      bar0::Size};
-    map[i].bars[1] = {static_cast<std::uint64_t>(params.nic.bar2_base) + i * uar_bytes, uar_bytes};
-    if (i == 0) {
-      map[i].bars[2] = {static_cast<std::uint64_t>(params.nic.bar4_base), bar4::Size};
-    }
-    map[i].memory_enable = true;
-  }
+  const auto bar0_base = static_cast<std::uint64_t>(params.nic.bar0_base);
+  const auto bar2_base = static_cast<std::uint64_t>(params.nic.bar2_base);
+  function_map map;
+  map.pf = {bar_window{bar0_base, bar0::Size}, bar_window{bar2_base, uar_bytes},
+            bar_window{static_cast<std::uint64_t>(params.nic.bar4_base), bar4::Size}};
+  map.pf_memory_enable = true;
+  map.vf = {bar_window{bar0_base + bar0::Size, bar0::Size},
+            bar_window{bar2_base + uar_bytes, uar_bytes}};
+  map.vfs = narrow<std::uint16_t>(params.nic.functions - 1);
+  map.vf_memory_enable = true;
+  map.functions.assign(static_cast<std::size_t>(params.nic.functions), {.bus_master = true});
   return map;
+}
+
+vport_table pcie_endpoint::reset_vports(const parameters& params, std::uint64_t mac) {
+  std::vector<vport> ports(static_cast<std::size_t>(params.nic.functions));
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    ports[i].enabled = true;
+    ports[i].mac = mac + i;
+    ports[i].spoof_check = false;
+  }
+  return vport_table(std::move(ports));
 }
 
 // Registers

@@ -14,11 +14,12 @@
 #include <span>
 #include <vector>
 
-#include "common/bar_map.h"
+#include "common/function_map.h"
 #include "common/items.h"
 #include "common/level.h"
 #include "common/nic_shared.h"
 #include "common/stage.h"
+#include "common/vport.h"
 #include "pcie_endpoint/commands.h"
 
 namespace carillon {
@@ -41,8 +42,10 @@ class pcie_endpoint final : public stage {
   pcie_endpoint(const sc_core::sc_module_name& name, nic_shared& nic, ports connected,
                 std::uint64_t mac);
 
-  /// The BARs as firmware leaves them: the initial value of the level that pcie_rx reads.
-  [[nodiscard]] static bar_map reset_bars(const parameters& params);
+  /// The functions as firmware leaves them: the initial value of the level that pcie_rx reads.
+  [[nodiscard]] static function_map reset_functions(const parameters& params);
+  /// Likewise the virtual ports.
+  [[nodiscard]] static vport_table reset_vports(const parameters& params, std::uint64_t mac);
 
   /// Reads registers outside time and without side effects (transport_dbg). False for a place that
   /// the function does not have.

@@ -150,7 +150,7 @@ void pcie_rx::retire(cycle_t t, unsigned beats) {
 void pcie_rx::route_write(cycle_t t, const arrival& front, const tlp_header& header) {
   tlp& packet = *front.packet;
   const byte_range range = touched(header);
-  const bar_hit hit = find_bar(ports_.bars.read(t), range.address);
+  const bar_hit hit = ports_.functions.read(t).find(range.address);
   const unsigned lead = range.address & 3;
   if (!hit.hit || header.poisoned || has_holes(header, range)) {
     if (header.poisoned) {
@@ -176,7 +176,7 @@ void pcie_rx::route_write(cycle_t t, const arrival& front, const tlp_header& hea
 
 void pcie_rx::route_read(cycle_t t, const arrival& front, const tlp_header& header) {
   const byte_range range = touched(header);
-  const bar_hit hit = find_bar(ports_.bars.read(t), range.address);
+  const bar_hit hit = ports_.functions.read(t).find(range.address);
   if (!hit.hit || header.poisoned || (range.bytes != 4 && range.bytes != 8)) {
     refuse(t, front, header, hit.function);
     return;
@@ -198,7 +198,7 @@ void pcie_rx::refuse(cycle_t t, const arrival& front, const tlp_header& header,
     return;
   }
   const bool read = header.kind == tlp_kind::memory_read;
-  const bool miss = read && !find_bar(ports_.bars.read(t), touched(header).address).hit;
+  const bool miss = read && !ports_.functions.read(t).find(touched(header).address).hit;
   if (header.poisoned) {
     nic_.counters.add(counter::PcieRxPoisoned);
   }

@@ -10,7 +10,7 @@
 
 #include <deque>
 
-#include "common/bar_map.h"
+#include "common/function_map.h"
 #include "common/items.h"
 #include "common/level.h"
 #include "common/nic_shared.h"
@@ -24,7 +24,7 @@ class pcie_rx final : public stage, public pcie_listener {
  public:
   struct ports {
     pcie_port& link;
-    const level<bar_map>& bars;
+    const level<function_map>& functions;
     stream<mmio_write>& uar_writes;
     stream<mmio_read>& uar_reads;
     stream<mmio_write>& register_writes;

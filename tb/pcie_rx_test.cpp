@@ -19,12 +19,14 @@ constexpr std::uint64_t Bar2 = 0x20'0000'0000;
 constexpr std::uint64_t Bar4 = 0x9000'0000;
 constexpr std::uint64_t VfBar2 = 0x20'1000'0000;
 
-bar_map two_functions() {
-  bar_map map(2);
-  map[0].memory_enable = true;
-  map[0].bars = {bar_window{Bar0, 0x10000}, bar_window{Bar2, 0x10000}, bar_window{Bar4, 0x4000}};
-  map[1].memory_enable = true;
-  map[1].bars = {bar_window{}, bar_window{VfBar2, 0x10000}, bar_window{}};
+function_map two_functions() {
+  function_map map;
+  map.pf = {bar_window{Bar0, 0x10000}, bar_window{Bar2, 0x10000}, bar_window{Bar4, 0x4000}};
+  map.pf_memory_enable = true;
+  map.vf = {bar_window{}, bar_window{VfBar2, 0x10000}};
+  map.vfs = 1;
+  map.vf_memory_enable = true;
+  map.functions.resize(2);
   return map;
 }
 
@@ -53,7 +55,7 @@ class pcie_rx_bench : public testing::TestWithParam<int> {
     host_port.connect(*nic_port);
     dut = std::make_unique<pcie_rx>(
         "pcie_rx", bench.nic,
-        pcie_rx::ports{*nic_port, bars, uar_writes, uar_reads, register_writes, register_reads,
+        pcie_rx::ports{*nic_port, functions, uar_writes, uar_reads, register_writes, register_reads,
                        completions, refusals, [this] { ++told; }});
   }
 
@@ -103,7 +105,7 @@ class pcie_rx_bench : public testing::TestWithParam<int> {
   }
 
   stage_bench bench;
-  level<bar_map> bars{bench.context.clock, "bars", two_functions()};
+  level<function_map> functions{bench.context.clock, "functions", two_functions()};
   host_end host;
   pcie_port host_port{"host_pcie", bench.context, std::array<flow_credits, 3>{}};
   std::unique_ptr<pcie_port> nic_port;
@@ -223,10 +225,10 @@ TEST_P(pcie_rx_open, a_BAR_is_found_by_its_level) {
 }
 
 TEST_P(pcie_rx_open, a_BAR_that_moved_or_is_off_is_missed) {
-  bar_map later = two_functions();
-  later[0].bars[1].base += 0x100000;
-  later[1].memory_enable = false;
-  bars.write(0, later);
+  function_map later = two_functions();
+  later.pf[1].base += 0x100000;
+  later.vf_memory_enable = false;
+  functions.write(0, later);
   arrive(write(Bar2, 8), 10'000, 10'500);
   arrive(write(Bar2 + 0x100000, 8), 20'000, 20'500);
   arrive(write(VfBar2, 8), 30'000, 30'500);

@@ -9,14 +9,15 @@ namespace carillon {
 
 namespace {
 
-/// Locally administered, one for each node.
+/// Locally administered, one for each node; its VFs' addresses follow.
 constexpr std::uint64_t FirstMac = 0x020000000001;
+constexpr unsigned MacsPerNode = 0x10000;
 /// 10.0.0.1, 10.0.0.2 ...
 constexpr std::uint32_t FirstAddress = 0x0a000001;
 
 nic_options options_of(const run_point& point, unsigned index, twin_host* twins) {
   nic_options options;
-  options.mac = FirstMac + index;
+  options.mac = FirstMac + std::uint64_t{index} * MacsPerNode;
   options.impl = point.impl;
   options.twins = twins;
   return options;

@@ -135,6 +135,7 @@ struct context_read {
   trace_ref trace;
   context_kind kind = context_kind::qpc_common;
   std::uint32_t index = 0;
+  std::uint16_t function = 0;  ///< on whose behalf: it reaches its own partition, the PF all
 };
 
 struct context_line {

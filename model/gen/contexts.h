@@ -522,7 +522,7 @@ struct qpc_common {
   };
 };
 
-// QP, line 2: the path, set by commands. The own MAC address is the virtual port's.
+// QP, line 2: the path, set by commands.
 struct qpc_address {
   static constexpr const char* Name = "qpc_address";
   static constexpr unsigned Size = 64;
@@ -538,11 +538,13 @@ struct qpc_address {
     static constexpr unsigned HopLimit = 0x5;
     static constexpr unsigned Rmac = 0x6;
     static constexpr unsigned UdpSport = 0xc;
+    static constexpr unsigned Pkey = 0xe;
     static constexpr unsigned SrcIp = 0x10;
     static constexpr unsigned DstIp = 0x20;
+    static constexpr unsigned Life = 0x30;
     static constexpr unsigned FlowLabel = 0x31;
-    static constexpr unsigned Pkey = 0x36;
-    static constexpr unsigned RemoteQpn = 0x39;
+    static constexpr unsigned RemoteQpn = 0x35;
+    static constexpr unsigned Smac = 0x3a;
   };
 
   // 4 or 6
@@ -565,16 +567,20 @@ struct qpc_address {
   std::uint64_t rmac{};
   // UDP source port
   std::uint16_t udp_sport{};
+  // partition key, for the headers
+  std::uint16_t pkey{};
   // own address; IPv4 in the last 4 bytes
   std::array<std::uint8_t, 16> src_ip{};
   // peer address; IPv4 in the last 4 bytes
   std::array<std::uint8_t, 16> dst_ip{};
+  // resets of the QP: packets of an earlier life are not built
+  std::uint8_t life{};
   // IPv6 flow label
   std::uint32_t flow_label{};
-  // partition key, for the headers
-  std::uint16_t pkey{};
   // peer QP, for the headers
   std::uint32_t remote_qpn{};
+  // own MAC address, of the GID table's entry
+  std::uint64_t smac{};
 
   [[nodiscard]] static qpc_address unpack(const std::uint8_t* p) {
     qpc_address x;
@@ -591,14 +597,15 @@ struct qpc_address {
     x.rmac = static_cast<std::uint64_t>(bytes::load_be<6>(p + 6));
     const std::uint64_t w12 = bytes::load_be<4>(p + 12);
     x.udp_sport = static_cast<std::uint16_t>(w12 >> 16);
+    x.pkey = static_cast<std::uint16_t>(w12 & 0xffff);
     std::memcpy(x.src_ip.data(), p + 16, 16);
     std::memcpy(x.dst_ip.data(), p + 32, 16);
     const std::uint64_t w48 = bytes::load_be<4>(p + 48);
+    x.life = static_cast<std::uint8_t>(w48 >> 24);
     x.flow_label = static_cast<std::uint32_t>(w48 & 0xfffff);
     const std::uint64_t w52 = bytes::load_be<4>(p + 52);
-    x.pkey = static_cast<std::uint16_t>(w52 & 0xffff);
-    const std::uint64_t w56 = bytes::load_be<4>(p + 56);
-    x.remote_qpn = static_cast<std::uint32_t>(w56 & 0xffffff);
+    x.remote_qpn = static_cast<std::uint32_t>(w52 & 0xffffff);
+    x.smac = static_cast<std::uint64_t>(bytes::load_be<6>(p + 58));
     return x;
   }
 
@@ -613,24 +620,26 @@ struct qpc_address {
     bytes::store_be<2>(p + 4, std::uint64_t{tclass} << 8 |
         std::uint64_t{hop_limit});
     bytes::store_be<6>(p + 6, (std::uint64_t{rmac} & 0xffffffffffffULL));
-    bytes::store_be<4>(p + 12, std::uint64_t{udp_sport} << 16);
+    bytes::store_be<4>(p + 12, std::uint64_t{udp_sport} << 16 |
+        std::uint64_t{pkey});
     std::memcpy(p + 16, src_ip.data(), 16);
     std::memcpy(p + 32, dst_ip.data(), 16);
-    bytes::store_be<4>(p + 48, (std::uint64_t{flow_label} & 0xfffff));
-    bytes::store_be<4>(p + 52, std::uint64_t{pkey});
-    bytes::store_be<4>(p + 56, (std::uint64_t{remote_qpn} & 0xffffff));
-    std::memset(p + 60, 0, 4);
+    bytes::store_be<4>(p + 48, std::uint64_t{life} << 24 |
+        (std::uint64_t{flow_label} & 0xfffff));
+    bytes::store_be<4>(p + 52, (std::uint64_t{remote_qpn} & 0xffffff));
+    std::memset(p + 56, 0, 2);
+    bytes::store_be<6>(p + 58, (std::uint64_t{smac} & 0xffffffffffffULL));
   }
 
   bool operator==(const qpc_address&) const = default;
 
   // Bits that a sender leaves zero.
   static constexpr std::array<std::uint8_t, 64> ReservedMask = {
-      0x00, 0x00, 0x70, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff,
-      0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+      0x00, 0x00, 0x70, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
       0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-      0x00, 0x00, 0x00, 0xff, 0xf0, 0x00, 0x00, 0xff, 0xff, 0x00, 0x00, 0xff, 0x00, 0x00, 0x00,
-      0xff, 0xff, 0xff, 0xff
+      0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+      0x00, 0x00, 0x00, 0x00, 0xf0, 0x00, 0x00, 0xff, 0x00, 0x00, 0x00, 0xff, 0xff, 0x00, 0x00,
+      0x00, 0x00, 0x00, 0x00
   };
 };
 

@@ -191,7 +191,7 @@ package contexts_pkg;
   } qpc_common_t;
   localparam int unsigned QpcCommonBytes = 64;
 
-  // QP, line 2: the path, set by commands. The own MAC address is the virtual port's.
+  // QP, line 2: the path, set by commands.
   typedef struct packed {
     logic [3:0] ip_version;  // 4 or 6
     logic vlan_valid;  // frames carry a VLAN tag
@@ -204,16 +204,16 @@ package contexts_pkg;
     logic [7:0] hop_limit;  // hop limit, TTL
     logic [47:0] rmac;  // peer MAC address
     logic [15:0] udp_sport;  // UDP source port
-    logic [15:0] reserved_1;
+    logic [15:0] pkey;  // partition key, for the headers
     logic [127:0] src_ip;  // own address; IPv4 in the last 4 bytes
     logic [127:0] dst_ip;  // peer address; IPv4 in the last 4 bytes
-    logic [11:0] reserved_2;
+    logic [7:0] life;  // resets of the QP: packets of an earlier life are not built
+    logic [3:0] reserved_1;
     logic [19:0] flow_label;  // IPv6 flow label
-    logic [15:0] reserved_3;
-    logic [15:0] pkey;  // partition key, for the headers
-    logic [7:0] reserved_4;
+    logic [7:0] reserved_2;
     logic [23:0] remote_qpn;  // peer QP, for the headers
-    logic [31:0] reserved_5;
+    logic [15:0] reserved_3;
+    logic [47:0] smac;  // own MAC address, of the GID table's entry
   } qpc_address_t;
   localparam int unsigned QpcAddressBytes = 64;
 

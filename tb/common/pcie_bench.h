@@ -50,7 +50,7 @@ struct pcie_bench {
         steps(bench.context),
         port("nic_pcie", bench.context, {}),
         host("root_complex", bench.context, memory, bench.tlps),
-        bars(bench.context.clock, "bars", bar_map(1)),
+        functions(bench.context.clock, "functions", function_map{}),
         fetch(bench, "wqe_fetch"),
         payload(bench, "payload_dma"),
         responder(bench, "responder"),
@@ -151,7 +151,7 @@ struct pcie_bench {
   host_memory memory;
   pcie_port port;
   root_complex host;
-  level<bar_map> bars;
+  level<function_map> functions;
   reader fetch;
   reader payload;
   reader responder;

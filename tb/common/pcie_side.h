@@ -59,7 +59,8 @@ struct pcie_side {
         shared(context, "nic" + suffix, tlps),
         port(("port" + suffix).c_str(), context,
              {flow_credits{64, 512}, flow_credits{32, 32}, flow_credits{0, 0}}),
-        bars(context.clock, "bars" + suffix, pcie_endpoint::reset_bars(context.params)),
+        functions(context.clock, "functions" + suffix,
+                  pcie_endpoint::reset_functions(context.params)),
         uar_writes(context, "uar_writes" + suffix, 16),
         uar_reads(context, "uar_reads" + suffix, 4),
         register_writes(context, "register_writes" + suffix, 16),
@@ -69,8 +70,8 @@ struct pcie_side {
         completions(context, "completions" + suffix, 72, 66),
         cqes(context, "cqes" + suffix, 16),
         receive(("pcie_rx" + suffix).c_str(), shared,
-                {port, bars, uar_writes, uar_reads, register_writes, register_reads, completions,
-                 refusals, [this] { dma.on_credits(); }}),
+                {port, functions, uar_writes, uar_reads, register_writes, register_reads,
+                 completions, refusals, [this] { dma.on_credits(); }}),
         dma(("dma_engine" + suffix).c_str(), shared,
             {port, {}, {{cqes, "completion"}}, {&answers, &refusals}, completions}),
         uar_read_drain("uar_read_drain" + suffix, context, uar_reads) {
@@ -87,7 +88,7 @@ struct pcie_side {
   machine host;
   nic_shared shared;
   pcie_port port;
-  level<bar_map> bars;
+  level<function_map> functions;
   stream<mmio_write> uar_writes;
   stream<mmio_read> uar_reads;
   stream<mmio_write> register_writes;
