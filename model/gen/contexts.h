@@ -15,6 +15,27 @@
 
 namespace carillon {
 
+// How the send scheduler shares the wire between functions.
+enum class function_arbitration : std::uint8_t {
+  RoundRobin = 0x0,
+  Weighted = 0x1,
+  Strict = 0x2,
+};
+
+[[nodiscard]] constexpr const char* to_string(function_arbitration x) {
+  switch (x) {
+    case function_arbitration::RoundRobin:
+      return "RoundRobin";
+    case function_arbitration::Weighted:
+      return "Weighted";
+    case function_arbitration::Strict:
+      return "Strict";
+  }
+  return "?";
+}
+
+inline constexpr unsigned FunctionArbitrationWidth = 2;
+
 // QP state in commands.
 enum class qpc_state : std::uint8_t {
   Reset = 0x0,
@@ -341,6 +362,24 @@ inline constexpr std::uint32_t QpOptRnrRetry = 0x2000;
 inline constexpr std::uint32_t QpOptAckTimeout = 0x4000;
 // opt_param_mask: the path's port.
 inline constexpr std::uint32_t QpOptPort = 0x10000;
+// field_select of MODIFY_FUNCTION: mac.
+inline constexpr std::uint32_t FunctionMac = 0x1;
+// field_select of MODIFY_FUNCTION: vlan_valid, vlan, qos.
+inline constexpr std::uint32_t FunctionVlan = 0x2;
+// field_select of MODIFY_FUNCTION: spoof_check.
+inline constexpr std::uint32_t FunctionSpoofCheck = 0x4;
+// field_select of MODIFY_FUNCTION: trust.
+inline constexpr std::uint32_t FunctionTrust = 0x8;
+// field_select of MODIFY_FUNCTION: max_tx_rate.
+inline constexpr std::uint32_t FunctionRate = 0x10;
+// field_select of MODIFY_FUNCTION: link_state.
+inline constexpr std::uint32_t FunctionLink = 0x20;
+// field_select of MODIFY_FUNCTION: weight, urgency.
+inline constexpr std::uint32_t FunctionShare = 0x40;
+// field_select of MODIFY_FUNCTION: the partition, as a whole.
+inline constexpr std::uint32_t FunctionPartition = 0x80;
+// field_select of MODIFY_FUNCTION on the PF: arbitration.
+inline constexpr std::uint32_t FunctionScheduler = 0x100;
 // op_mod of ARM_RQ: the number is an SRQ's.
 inline constexpr std::uint32_t ArmRqSrq = 0x1;
 
@@ -3422,6 +3461,287 @@ struct arm_rq_in {
   };
 };
 
+// A function's part of one table of the context RAM.
+struct context_range {
+  static constexpr const char* Name = "context_range";
+  static constexpr unsigned Size = 8;
+  // Byte offset of the most significant bit of each field.
+  struct at {
+    static constexpr unsigned First = 0x0;
+    static constexpr unsigned Count = 0x4;
+  };
+
+  // first number
+  std::uint32_t first{};
+  // how many, 0 for none
+  std::uint32_t count{};
+
+  [[nodiscard]] static context_range unpack(const std::uint8_t* p) {
+    context_range x;
+    x.first = static_cast<std::uint32_t>(bytes::load_be<4>(p + 0));
+    x.count = static_cast<std::uint32_t>(bytes::load_be<4>(p + 4));
+    return x;
+  }
+
+  // Writes every byte of the format; reserved bits are written as zero.
+  void pack(std::uint8_t* p) const {
+    bytes::store_be<4>(p + 0, std::uint64_t{first});
+    bytes::store_be<4>(p + 4, std::uint64_t{count});
+  }
+
+  bool operator==(const context_range&) const = default;
+};
+
+// What the PF decides about a function. Ours: mlx5 spreads it over e-switch, scheduling and page
+// commands.
+struct function_context {
+  static constexpr const char* Name = "function_context";
+  static constexpr unsigned Size = 128;
+  // Byte offset of the most significant bit of each field.
+  struct at {
+    static constexpr unsigned LinkState = 0x0;
+    static constexpr unsigned SpoofCheck = 0x0;
+    static constexpr unsigned Trust = 0x0;
+    static constexpr unsigned VlanValid = 0x0;
+    static constexpr unsigned Qos = 0x0;
+    static constexpr unsigned Arbitration = 0x1;
+    static constexpr unsigned Promiscuous = 0x1;
+    static constexpr unsigned Vlan = 0x2;
+    static constexpr unsigned MaxTxRate = 0x4;
+    static constexpr unsigned Weight = 0x8;
+    static constexpr unsigned Urgency = 0xa;
+    static constexpr unsigned Mac = 0xe;
+    static constexpr unsigned Qps = 0x20;
+    static constexpr unsigned Cqs = 0x28;
+    static constexpr unsigned Eqs = 0x30;
+    static constexpr unsigned Srqs = 0x38;
+    static constexpr unsigned Mkeys = 0x40;
+    static constexpr unsigned MttLines = 0x48;
+  };
+
+  // administrative link state
+  vport_link_state link_state{};
+  // only frames with its own MAC, VLAN and addresses leave
+  std::uint8_t spoof_check{};
+  // it may change privileged fields
+  std::uint8_t trust{};
+  // its frames carry `vlan`, whatever its QPs say
+  std::uint8_t vlan_valid{};
+  // its priority, also the PCP of that tag
+  std::uint8_t qos{};
+  // of the device, on the PF only
+  function_arbitration arbitration{};
+  // it takes what nobody else does; read only here
+  std::uint8_t promiscuous{};
+  // VLAN
+  std::uint16_t vlan{};
+  // Mb/s on the wire, 0 for the port's rate
+  std::uint32_t max_tx_rate{};
+  // share in weighted arbitration, 1 at least
+  std::uint16_t weight{};
+  // in strict arbitration the highest goes first
+  std::uint8_t urgency{};
+  // MAC address
+  std::uint64_t mac{};
+  // QP numbers
+  context_range qps{};
+  // CQ numbers
+  context_range cqs{};
+  // EQ numbers
+  context_range eqs{};
+  // SRQ numbers
+  context_range srqs{};
+  // indices of memory keys
+  context_range mkeys{};
+  // lines of the translation table
+  context_range mtt_lines{};
+
+  [[nodiscard]] static function_context unpack(const std::uint8_t* p) {
+    function_context x;
+    const std::uint64_t w0 = bytes::load_be<4>(p + 0);
+    x.link_state = static_cast<vport_link_state>(w0 >> 30);
+    x.spoof_check = static_cast<std::uint8_t>((w0 >> 29) & 0x1);
+    x.trust = static_cast<std::uint8_t>((w0 >> 28) & 0x1);
+    x.vlan_valid = static_cast<std::uint8_t>((w0 >> 27) & 0x1);
+    x.qos = static_cast<std::uint8_t>((w0 >> 24) & 0x7);
+    x.arbitration = static_cast<function_arbitration>((w0 >> 22) & 0x3);
+    x.promiscuous = static_cast<std::uint8_t>((w0 >> 21) & 0x1);
+    x.vlan = static_cast<std::uint16_t>(w0 & 0xfff);
+    x.max_tx_rate = static_cast<std::uint32_t>(bytes::load_be<4>(p + 4));
+    const std::uint64_t w8 = bytes::load_be<4>(p + 8);
+    x.weight = static_cast<std::uint16_t>(w8 >> 16);
+    x.urgency = static_cast<std::uint8_t>((w8 >> 8) & 0xff);
+    x.mac = static_cast<std::uint64_t>(bytes::load_be<6>(p + 14));
+    x.qps = context_range::unpack(p + 32);
+    x.cqs = context_range::unpack(p + 40);
+    x.eqs = context_range::unpack(p + 48);
+    x.srqs = context_range::unpack(p + 56);
+    x.mkeys = context_range::unpack(p + 64);
+    x.mtt_lines = context_range::unpack(p + 72);
+    return x;
+  }
+
+  // Writes every byte of the format; reserved bits are written as zero.
+  void pack(std::uint8_t* p) const {
+    bytes::store_be<4>(p + 0, (static_cast<std::uint64_t>(link_state) & 0x3) << 30 |
+        (std::uint64_t{spoof_check} & 0x1) << 29 |
+        (std::uint64_t{trust} & 0x1) << 28 |
+        (std::uint64_t{vlan_valid} & 0x1) << 27 |
+        (std::uint64_t{qos} & 0x7) << 24 |
+        (static_cast<std::uint64_t>(arbitration) & 0x3) << 22 |
+        (std::uint64_t{promiscuous} & 0x1) << 21 |
+        (std::uint64_t{vlan} & 0xfff));
+    bytes::store_be<4>(p + 4, std::uint64_t{max_tx_rate});
+    bytes::store_be<4>(p + 8, std::uint64_t{weight} << 16 |
+        std::uint64_t{urgency} << 8);
+    std::memset(p + 12, 0, 2);
+    bytes::store_be<6>(p + 14, (std::uint64_t{mac} & 0xffffffffffffULL));
+    std::memset(p + 20, 0, 12);
+    qps.pack(p + 32);
+    cqs.pack(p + 40);
+    eqs.pack(p + 48);
+    srqs.pack(p + 56);
+    mkeys.pack(p + 64);
+    mtt_lines.pack(p + 72);
+    std::memset(p + 80, 0, 48);
+  }
+
+  bool operator==(const function_context&) const = default;
+
+  // Bits that a sender leaves zero.
+  static constexpr std::array<std::uint8_t, 128> ReservedMask = {
+      0x00, 0x1f, 0xf0, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0x00,
+      0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+      0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+      0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+      0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff
+  };
+};
+
+// Input of MODIFY_FUNCTION, for the PF only.
+struct modify_function_in {
+  static constexpr const char* Name = "modify_function_in";
+  static constexpr unsigned Size = 144;
+  // Byte offset of the most significant bit of each field.
+  struct at {
+    static constexpr unsigned Opcode = 0x0;
+    static constexpr unsigned Uid = 0x2;
+    static constexpr unsigned OpMod = 0x6;
+    static constexpr unsigned FunctionId = 0xa;
+    static constexpr unsigned FieldSelect = 0xc;
+    static constexpr unsigned FunctionContext = 0x10;
+  };
+
+  // command
+  command_opcode opcode{};
+  // user context
+  std::uint16_t uid{};
+  // modifier
+  std::uint16_t op_mod{};
+  // 0 the PF, i + 1 VF i
+  std::uint16_t function_id{};
+  // what to change
+  std::uint32_t field_select{};
+  // new values
+  carillon::function_context function_context{};
+
+  [[nodiscard]] static modify_function_in unpack(const std::uint8_t* p) {
+    modify_function_in x;
+    const std::uint64_t w0 = bytes::load_be<4>(p + 0);
+    x.opcode = static_cast<command_opcode>(w0 >> 16);
+    x.uid = static_cast<std::uint16_t>(w0 & 0xffff);
+    const std::uint64_t w4 = bytes::load_be<4>(p + 4);
+    x.op_mod = static_cast<std::uint16_t>(w4 & 0xffff);
+    const std::uint64_t w8 = bytes::load_be<4>(p + 8);
+    x.function_id = static_cast<std::uint16_t>(w8 & 0xffff);
+    x.field_select = static_cast<std::uint32_t>(bytes::load_be<4>(p + 12));
+    x.function_context = function_context::unpack(p + 16);
+    return x;
+  }
+
+  // Writes every byte of the format; reserved bits are written as zero.
+  void pack(std::uint8_t* p) const {
+    bytes::store_be<4>(p + 0, static_cast<std::uint64_t>(opcode) << 16 |
+        std::uint64_t{uid});
+    bytes::store_be<4>(p + 4, std::uint64_t{op_mod});
+    bytes::store_be<4>(p + 8, std::uint64_t{function_id});
+    bytes::store_be<4>(p + 12, std::uint64_t{field_select});
+    function_context.pack(p + 16);
+  }
+
+  bool operator==(const modify_function_in&) const = default;
+
+  // Bits that a sender leaves zero.
+  static constexpr std::array<std::uint8_t, 144> ReservedMask = {
+      0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0x00, 0x00, 0xff, 0xff, 0x00, 0x00, 0x00, 0x00, 0x00,
+      0x00, 0x00, 0x1f, 0xf0, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff,
+      0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+      0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+      0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+      0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff
+  };
+};
+
+// Output of QUERY_FUNCTION.
+struct query_function_out {
+  static constexpr const char* Name = "query_function_out";
+  static constexpr unsigned Size = 144;
+  // Byte offset of the most significant bit of each field.
+  struct at {
+    static constexpr unsigned Status = 0x0;
+    static constexpr unsigned Syndrome = 0x4;
+    static constexpr unsigned FunctionContext = 0x10;
+  };
+
+  // result
+  command_status status{};
+  // detail of a failure
+  std::uint32_t syndrome{};
+  // values in force
+  carillon::function_context function_context{};
+
+  [[nodiscard]] static query_function_out unpack(const std::uint8_t* p) {
+    query_function_out x;
+    const std::uint64_t w0 = bytes::load_be<4>(p + 0);
+    x.status = static_cast<command_status>(w0 >> 24);
+    x.syndrome = static_cast<std::uint32_t>(bytes::load_be<4>(p + 4));
+    x.function_context = function_context::unpack(p + 16);
+    return x;
+  }
+
+  // Writes every byte of the format; reserved bits are written as zero.
+  void pack(std::uint8_t* p) const {
+    bytes::store_be<4>(p + 0, static_cast<std::uint64_t>(status) << 24);
+    bytes::store_be<4>(p + 4, std::uint64_t{syndrome});
+    std::memset(p + 8, 0, 8);
+    function_context.pack(p + 16);
+  }
+
+  bool operator==(const query_function_out&) const = default;
+
+  // Bits that a sender leaves zero.
+  static constexpr std::array<std::uint8_t, 144> ReservedMask = {
+      0x00, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0x00, 0x1f, 0xf0, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff,
+      0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+      0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+      0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+      0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff
+  };
+};
+
 // Head of every command's input, and the whole input of commands about one object.
 struct cmd_in {
   static constexpr const char* Name = "cmd_in";
@@ -4266,8 +4586,9 @@ using contexts_layouts = bytes::type_list<
     qpc_common, qpc_address, qpc_requester, qpc_responder, cqc_line, mkey_line, mtt_line, srq_line,
     eqc_line, ads, qpc, mkc, cqc, eqc, srqc, nic_vport_context, roce_ecn_rp, roce_ecn_np,
     roce_addr_layout, modify_qp_in, create_qp_in, create_cq_in, create_mkey_in, create_eq_in,
-    create_srq_in, arm_rq_in, cmd_in, cmd_out, query_qp_out, query_mkey_out, query_cq_out,
-    query_eq_out, query_srq_out, modify_nic_vport_context_in, query_nic_vport_context_out,
-    set_roce_address_in, hca_cap>;
+    create_srq_in, arm_rq_in, context_range, function_context, modify_function_in,
+    query_function_out, cmd_in, cmd_out, query_qp_out, query_mkey_out, query_cq_out, query_eq_out,
+    query_srq_out, modify_nic_vport_context_in, query_nic_vport_context_out, set_roce_address_in,
+    hca_cap>;
 
 }  // namespace carillon

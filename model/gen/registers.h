@@ -49,14 +49,19 @@ enum class command_opcode : std::uint16_t {
   DestroySrq = 0x701,
   QuerySrq = 0x702,
   ArmRq = 0x703,
+  QueryVportState = 0x750,
+  ModifyVportState = 0x751,
   QueryNicVportContext = 0x754,
   ModifyNicVportContext = 0x755,
   QueryRoceAddress = 0x760,
   SetRoceAddress = 0x761,
+  QueryVportCounter = 0x770,
   AllocPd = 0x800,
   DeallocPd = 0x801,
   AllocUar = 0x802,
   DeallocUar = 0x803,
+  QueryFunction = 0xf00,
+  ModifyFunction = 0xf01,
 };
 
 [[nodiscard]] constexpr const char* to_string(command_opcode x) {
@@ -131,6 +136,10 @@ enum class command_opcode : std::uint16_t {
       return "QuerySrq";
     case command_opcode::ArmRq:
       return "ArmRq";
+    case command_opcode::QueryVportState:
+      return "QueryVportState";
+    case command_opcode::ModifyVportState:
+      return "ModifyVportState";
     case command_opcode::QueryNicVportContext:
       return "QueryNicVportContext";
     case command_opcode::ModifyNicVportContext:
@@ -139,6 +148,8 @@ enum class command_opcode : std::uint16_t {
       return "QueryRoceAddress";
     case command_opcode::SetRoceAddress:
       return "SetRoceAddress";
+    case command_opcode::QueryVportCounter:
+      return "QueryVportCounter";
     case command_opcode::AllocPd:
       return "AllocPd";
     case command_opcode::DeallocPd:
@@ -147,6 +158,10 @@ enum class command_opcode : std::uint16_t {
       return "AllocUar";
     case command_opcode::DeallocUar:
       return "DeallocUar";
+    case command_opcode::QueryFunction:
+      return "QueryFunction";
+    case command_opcode::ModifyFunction:
+      return "ModifyFunction";
   }
   return "?";
 }
@@ -245,6 +260,13 @@ enum class command_syndrome : std::uint32_t {
   PageSize = 0x1b,  // a page size that translation does not have
   Watermark = 0x1c,  // a limit that the shared receive queue cannot reach
   Vector = 0x1d,  // no such MSI-X vector
+  NotTrusted = 0x1e,  // a privileged field of a VF that is not trusted: priority, DSCP, VLAN, MAC address, promiscuous mode, rate
+  Partition = 0x1f,  // a partition of the context RAM that overlaps another's, exceeds the chip, or is in use
+  PrivilegedFunction = 0x20,  // a command that only the PF may give, or about another function
+  Spoofed = 0x21,  // an address that is not the virtual port's
+  VportDown = 0x22,  // the virtual port's link is administratively down
+  Moderation = 0x23,  // a moderation period or count that the chip does not have
+  Mailbox = 0x24,  // a mailbox that cannot be read, is chained wrongly or has another token
 };
 
 [[nodiscard]] constexpr const char* to_string(command_syndrome x) {
@@ -309,6 +331,20 @@ enum class command_syndrome : std::uint32_t {
       return "Watermark";
     case command_syndrome::Vector:
       return "Vector";
+    case command_syndrome::NotTrusted:
+      return "NotTrusted";
+    case command_syndrome::Partition:
+      return "Partition";
+    case command_syndrome::PrivilegedFunction:
+      return "PrivilegedFunction";
+    case command_syndrome::Spoofed:
+      return "Spoofed";
+    case command_syndrome::VportDown:
+      return "VportDown";
+    case command_syndrome::Moderation:
+      return "Moderation";
+    case command_syndrome::Mailbox:
+      return "Mailbox";
   }
   return "?";
 }

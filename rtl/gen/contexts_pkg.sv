@@ -54,8 +54,33 @@ package contexts_pkg;
   localparam logic [31:0] QpOptAckTimeout = 32'h00004000;
   // opt_param_mask: the path's port.
   localparam logic [31:0] QpOptPort = 32'h00010000;
+  // field_select of MODIFY_FUNCTION: mac.
+  localparam logic [31:0] FunctionMac = 32'h00000001;
+  // field_select of MODIFY_FUNCTION: vlan_valid, vlan, qos.
+  localparam logic [31:0] FunctionVlan = 32'h00000002;
+  // field_select of MODIFY_FUNCTION: spoof_check.
+  localparam logic [31:0] FunctionSpoofCheck = 32'h00000004;
+  // field_select of MODIFY_FUNCTION: trust.
+  localparam logic [31:0] FunctionTrust = 32'h00000008;
+  // field_select of MODIFY_FUNCTION: max_tx_rate.
+  localparam logic [31:0] FunctionRate = 32'h00000010;
+  // field_select of MODIFY_FUNCTION: link_state.
+  localparam logic [31:0] FunctionLink = 32'h00000020;
+  // field_select of MODIFY_FUNCTION: weight, urgency.
+  localparam logic [31:0] FunctionShare = 32'h00000040;
+  // field_select of MODIFY_FUNCTION: the partition, as a whole.
+  localparam logic [31:0] FunctionPartition = 32'h00000080;
+  // field_select of MODIFY_FUNCTION on the PF: arbitration.
+  localparam logic [31:0] FunctionScheduler = 32'h00000100;
   // op_mod of ARM_RQ: the number is an SRQ's.
   localparam logic [31:0] ArmRqSrq = 32'h00000001;
+
+  // How the send scheduler shares the wire between functions.
+  typedef enum logic [1:0] {
+    FunctionArbitrationRoundRobin = 2'h0,
+    FunctionArbitrationWeighted = 2'h1,
+    FunctionArbitrationStrict = 2'h2
+  } function_arbitration_e;
 
   // QP state in commands.
   typedef enum logic [3:0] {
@@ -874,6 +899,65 @@ package contexts_pkg;
     logic [15:0] lwm;  // limit: an event when fewer WQEs are left, 0 for none
   } arm_rq_in_t;
   localparam int unsigned ArmRqInBytes = 16;
+
+  // A function's part of one table of the context RAM.
+  typedef struct packed {
+    logic [31:0] first;  // first number
+    logic [31:0] count;  // how many, 0 for none
+  } context_range_t;
+  localparam int unsigned ContextRangeBytes = 8;
+
+  // What the PF decides about a function. Ours: mlx5 spreads it over e-switch, scheduling and
+  // page commands.
+  typedef struct packed {
+    logic [1:0] link_state;  // administrative link state; vport_link_state_e
+    logic spoof_check;  // only frames with its own MAC, VLAN and addresses leave
+    logic trust;  // it may change privileged fields
+    logic vlan_valid;  // its frames carry `vlan`, whatever its QPs say
+    logic [2:0] qos;  // its priority, also the PCP of that tag
+    logic [1:0] arbitration;  // of the device, on the PF only; function_arbitration_e
+    logic promiscuous;  // it takes what nobody else does; read only here
+    logic [8:0] reserved_0;
+    logic [11:0] vlan;  // VLAN
+    logic [31:0] max_tx_rate;  // Mb/s on the wire, 0 for the port's rate
+    logic [15:0] weight;  // share in weighted arbitration, 1 at least
+    logic [7:0] urgency;  // in strict arbitration the highest goes first
+    logic [7:0] reserved_1;
+    logic [15:0] reserved_2;
+    logic [47:0] mac;  // MAC address
+    logic [95:0] reserved_3;
+    context_range_t qps;  // QP numbers
+    context_range_t cqs;  // CQ numbers
+    context_range_t eqs;  // EQ numbers
+    context_range_t srqs;  // SRQ numbers
+    context_range_t mkeys;  // indices of memory keys
+    context_range_t mtt_lines;  // lines of the translation table
+    logic [383:0] reserved_4;
+  } function_context_t;
+  localparam int unsigned FunctionContextBytes = 128;
+
+  // Input of MODIFY_FUNCTION, for the PF only.
+  typedef struct packed {
+    logic [15:0] opcode;  // command; command_opcode_e
+    logic [15:0] uid;  // user context
+    logic [15:0] reserved_0;
+    logic [15:0] op_mod;  // modifier
+    logic [15:0] reserved_1;
+    logic [15:0] function_id;  // 0 the PF, i + 1 VF i
+    logic [31:0] field_select;  // what to change
+    function_context_t function_context;  // new values
+  } modify_function_in_t;
+  localparam int unsigned ModifyFunctionInBytes = 144;
+
+  // Output of QUERY_FUNCTION.
+  typedef struct packed {
+    logic [7:0] status;  // result; command_status_e
+    logic [23:0] reserved_0;
+    logic [31:0] syndrome;  // detail of a failure
+    logic [63:0] reserved_1;
+    function_context_t function_context;  // values in force
+  } query_function_out_t;
+  localparam int unsigned QueryFunctionOutBytes = 144;
 
   // Head of every command's input, and the whole input of commands about one object.
   typedef struct packed {

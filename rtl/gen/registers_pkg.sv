@@ -53,14 +53,19 @@ package registers_pkg;
     CommandOpcodeDestroySrq = 16'h701,
     CommandOpcodeQuerySrq = 16'h702,
     CommandOpcodeArmRq = 16'h703,
+    CommandOpcodeQueryVportState = 16'h750,
+    CommandOpcodeModifyVportState = 16'h751,
     CommandOpcodeQueryNicVportContext = 16'h754,
     CommandOpcodeModifyNicVportContext = 16'h755,
     CommandOpcodeQueryRoceAddress = 16'h760,
     CommandOpcodeSetRoceAddress = 16'h761,
+    CommandOpcodeQueryVportCounter = 16'h770,
     CommandOpcodeAllocPd = 16'h800,
     CommandOpcodeDeallocPd = 16'h801,
     CommandOpcodeAllocUar = 16'h802,
-    CommandOpcodeDeallocUar = 16'h803
+    CommandOpcodeDeallocUar = 16'h803,
+    CommandOpcodeQueryFunction = 16'hf00,
+    CommandOpcodeModifyFunction = 16'hf01
   } command_opcode_e;
 
   // Result of a command.
@@ -114,7 +119,14 @@ package registers_pkg;
     CommandSyndromeTranslation = 32'h1a,
     CommandSyndromePageSize = 32'h1b,
     CommandSyndromeWatermark = 32'h1c,
-    CommandSyndromeVector = 32'h1d
+    CommandSyndromeVector = 32'h1d,
+    CommandSyndromeNotTrusted = 32'h1e,
+    CommandSyndromePartition = 32'h1f,
+    CommandSyndromePrivilegedFunction = 32'h20,
+    CommandSyndromeSpoofed = 32'h21,
+    CommandSyndromeVportDown = 32'h22,
+    CommandSyndromeModeration = 32'h23,
+    CommandSyndromeMailbox = 32'h24
   } command_syndrome_e;
 
   // Registers of one function. Values are big-endian on the bus.
