@@ -189,6 +189,8 @@ struct nic::parts {
       make.of<response_item>("responder.acknowledge", stage_spec::responder::Depth);
   std::unique_ptr<stream<response_failure>> response_failures =
       make.of<response_failure>("tx_sched.response_failure", ShortQueue);
+  std::unique_ptr<stream<response_left>> responses_left =
+      make.of<response_left>("tx_sched.response_left", ShortQueue);
   /// Each half of a QP tells the other that it failed.
   std::unique_ptr<stream<qp_error>> requester_faults =
       make.of<qp_error>("requester.fault", ControlQueue);
@@ -269,9 +271,10 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
   add_twin<wqe_parser>({*wqes, *parser_context.reads, *parser_context.lines, *parser_keys.reads,
                         *parser_keys.lines, *work},
                        options);
-  add<tx_sched>("tx_sched", tx_sched::ports{*work, *acknowledges, *left, *sched_commands,
-                                            *send_controls, *packets, *direct, *sent, *refetches,
-                                            *local_invalidations, *response_failures});
+  add<tx_sched>("tx_sched",
+                tx_sched::ports{*work, *acknowledges, *left, *sched_commands, *send_controls,
+                                *packets, *direct, *sent, *refetches, *local_invalidations,
+                                *response_failures, *responses_left, vports});
   add<payload_dma>("payload_dma",
                    payload_dma::ports{*packets, *payload_reads.reads, *payload_reads.done, *filled,
                                       *left, *payload_keys.reads, *payload_keys.lines});
@@ -284,13 +287,13 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
   add<rx_parser>("rx_parser",
                  rx_parser::ports{*rx_frames, *commits, *rx_common.reads, *rx_common.lines,
                                   *rx_responder.reads, *rx_responder.lines, *requests, *responses});
-  add<responder>(
-      "responder",
-      responder::ports{*requests, *responder_commands, *srq_commands, *requester_faults,
-                       *response_failures, *responder_keys.reads, *responder_keys.lines,
-                       *receive_dma.reads, *receive_dma.done, *payload_writes, *responder_lines,
-                       *responder_errors, *remote_invalidations, *responder_faults, *commits,
-                       *acknowledges, *receive_cqes, *responder_events});
+  add<responder>("responder",
+                 responder::ports{*requests, *responder_commands, *srq_commands, *requester_faults,
+                                  *response_failures, *responses_left, *responder_keys.reads,
+                                  *responder_keys.lines, *receive_dma.reads, *receive_dma.done,
+                                  *payload_writes, *responder_lines, *responder_errors,
+                                  *remote_invalidations, *responder_faults, *commits, *acknowledges,
+                                  *receive_cqes, *responder_events});
   add<requester>(
       "requester",
       requester::ports{*sent, *responses, *requester_commands, *responder_faults,

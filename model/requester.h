@@ -68,10 +68,11 @@ class requester : public stage {
     std::uint8_t ack_timeout = 0;
     std::uint8_t retries_left = 0;
     std::uint8_t rnr_left = 0;
-    std::uint8_t epoch = 0;  ///< go-back count; notes of an older one are of no interest
-    bool halted = false;     ///< waits for a receiver that was not ready
-    bool error = false;      ///< what has not completed is flushed
-    bool gap_known = false;  ///< the queue has gone back because of the gap at its oldest PSN
+    std::uint8_t epoch = 0;      ///< go-back count; notes of an older one are of no interest
+    bool halted = false;         ///< waits for a receiver that was not ready
+    bool error = false;          ///< what has not completed is flushed
+    bool gap_known = false;      ///< the queue has gone back because of the gap at its oldest PSN
+    std::uint32_t gap_seen = 0;  ///< ... and this answer beyond it has come since, the last one
     /// A NAK that ends the queue, for a packet that was just being sent again.
     cqe_syndrome late = cqe_syndrome::None;
     std::uint8_t late_vendor = 0;
@@ -139,7 +140,8 @@ class requester : public stage {
   void progress(cycle_t t, std::uint32_t qpn, send_queue& queue);
   void start_timer(cycle_t t, std::uint32_t qpn, const send_queue& queue);
   void expire(cycle_t t);
-  void gap(cycle_t t, std::uint32_t qpn, send_queue& queue);
+  void gap(cycle_t t, std::uint32_t qpn, send_queue& queue, std::uint32_t beyond);
+  static void look_for_new_gap(send_queue& queue, std::uint32_t beyond);
   void retry(cycle_t t, std::uint32_t qpn, send_queue& queue, name_id reason,
              vendor_syndrome vendor);
   void receiver_not_ready(cycle_t t, std::uint32_t qpn, send_queue& queue, std::uint8_t code);

@@ -39,6 +39,7 @@ responder::responder(const sc_core::sc_module_name& name, nic_shared& shared, co
   io_.srq_commands.to(*this, site());
   io_.requester_faults.to(*this, site());
   io_.failures.to(*this, site());
+  io_.answered.to(*this, site());
   io_.key_lines.to(*this, site());
   io_.reads_done.to(*this, site());
   io_.key_reads.from(*this, site());
@@ -73,6 +74,7 @@ responder::responder(const sc_core::sc_module_name& name, nic_shared& shared, co
   watch(io_.srq_commands, {});
   watch(io_.requester_faults, {});
   watch(io_.failures, {});
+  watch(io_.answered, {});
   watch(io_.key_lines, {});
   watch(io_.reads_done, {});
 }
@@ -80,6 +82,7 @@ responder::responder(const sc_core::sc_module_name& name, nic_shared& shared, co
 void responder::evaluate(cycle_t t) {
   take_commands(t);
   take_srq_command(t);
+  take_answered(t);
   take_failures(t);
   keys_.take(t, [this, t](const key_lookup::answer& answer) { take_key(t, answer); });
   take_reads(t);

@@ -33,6 +33,7 @@ class responder : public stage {
     stream<srq_command>& srq_commands;        ///< shared receive queues - pcie_endpoint
     stream<qp_error>& requester_faults;       ///< the QP's other half failed - requester
     stream<response_failure>& failures;       ///< data of a READ that could not be read - tx_sched
+    stream<response_left>& answered;          ///< answers to READs and atomics left - tx_sched
     stream<context_read>& key_reads;          ///< memory keys - qpc_ram
     stream<context_line>& key_lines;          ///< their answers - qpc_ram
     stream<dma_read>& reads;                  ///< records, receive WQEs, atomics - dma_engine
@@ -228,7 +229,8 @@ class responder : public stage {
   void finish_receive(cycle_t t, qp_row& row);
   void respond(cycle_t t, const packet_slot& slot, std::uint8_t syndrome, std::uint32_t psn,
                std::uint32_t msn, trace_ref history);
-  void respond_read(cycle_t t, const packet_slot& slot, std::uint32_t msn, trace_ref history);
+  void respond_read(cycle_t t, const packet_slot& slot, std::uint32_t msn, trace_ref history,
+                    bool saved);
   bool refuse(cycle_t t, packet_slot& slot);
   bool give_answer(cycle_t t, packet_slot& slot);
   void leave(cycle_t t, std::uint8_t id);
@@ -238,6 +240,7 @@ class responder : public stage {
   bool fail(cycle_t t, qp_row& row, const failure& what, held_history& history);
   bool fail_packet(cycle_t t, packet_slot& slot);
   void take_failures(cycle_t t);
+  void take_answered(cycle_t t);
   void enter_error(cycle_t t, qp_row& row);
   void push_error(cycle_t t, qp_row& row, cqe_syndrome syndrome, trace_ref history);
   void flush(cycle_t t);
@@ -256,7 +259,7 @@ class responder : public stage {
   void take_atomic_read(cycle_t t, const dma_read_done& done);
   bool finish_atomic(cycle_t t, atomic_job& job);
   void respond_atomic(cycle_t t, const rx_packet& packet, std::uint32_t msn, std::uint64_t result,
-                      trace_ref history);
+                      trace_ref history, const qp_row* saved);
   void end_atomic(cycle_t t);
 
   // Requests to others, shared receive queues (responder/requests.cpp)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/packet_opcode.h"
 #include "common/psn.h"
 #include "gen/contexts.h"
 #include "gen/wire.h"
@@ -37,10 +38,17 @@ tx_sched::tx_sched(const sc_core::sc_module_name& name, nic_shared& nic, const p
       ports_(connected),
       queues_(std::size_t{1} << nic.context.params.nic.log_max_qp),
       responses_(queues_.size()),
+      functions_(connected.vports.read(0),
+                 longest_wire_bytes(static_cast<std::uint32_t>(nic.context.params.wire.mtu)),
+                 nic.context.clock.period()),
+      senders_(functions_.size()),
+      requests_(queues_.size()),
+      reads_(queues_.size()),
       quantum_(static_cast<std::uint32_t>(nic.context.params.wire.mtu)),
       window_(static_cast<std::uint32_t>(nic.context.params.nic.send_window)),
       order_reason_(nic.context.trace.intern("order")),
       weight_reason_(nic.context.trace.intern("weight")),
+      rate_reason_(nic.context.trace.intern("rate")),
       payload_reason_(nic.context.trace.intern("credit:" + connected.payload.name())),
       direct_reason_(nic.context.trace.intern("credit:" + connected.direct.name())),
       overtake_reason_(nic.context.trace.intern("payload_order")),
@@ -65,6 +73,8 @@ tx_sched::tx_sched(const sc_core::sc_module_name& name, nic_shared& nic, const p
   ports_.refetches.from(*this, site());
   ports_.invalidations.from(*this, site());
   ports_.failures.from(*this, site());
+  ports_.answered.from(*this, site());
+  ports_.vports.wakes(*this);
   watch(ports_.work,
         {blocker::condition("sched_slots", [this](cycle_t t) { return full_in_ == t; })});
   watch(ports_.acknowledges, {});
@@ -74,6 +84,7 @@ tx_sched::tx_sched(const sc_core::sc_module_name& name, nic_shared& nic, const p
 }
 
 void tx_sched::evaluate(cycle_t t) {
+  look_at_vports(t);
   take_command(t);
   take_control(t);
   take_left(t);
@@ -82,9 +93,14 @@ void tx_sched::evaluate(cycle_t t) {
   mark_drained(t);
   send_notes(t);
   report_failures(t);
-  const bool granted = grant_control(t) || grant_read(t) || grant_request(t);
+  let_in(t);
+  const bool granted = grant_control(t) || grant_function(t);
   if (granted && anything_waits()) {
     wake(t + 1);
+  }
+  report_answered(t);
+  if (functions_.opens() != NeverCycle) {
+    wake(functions_.opens());
   }
   if (full_in_ == t && !slots_full()) {
     wake(t + 1);
@@ -100,6 +116,8 @@ void tx_sched::take_command(cycle_t t) {
   const qp_command item = ports_.commands.take(t);
   sched_queue& queue = queues_[item.qpn];
   const auto works = static_cast<unsigned>(queue.works.size());
+  queue.ipv6 = item.ipv6;
+  queue.tagged = item.tagged;
   switch (static_cast<qp_state>(item.state)) {
     case qp_state::Rts:
       if (queue.draining) {
@@ -122,7 +140,7 @@ void tx_sched::take_command(cycle_t t) {
       queue.reset = false;  // what comes is flushed, not dropped
       break;
     case qp_state::Reset:
-      discard(t, item.qpn);
+      discard(item.qpn);
       return;
     case qp_state::Rtr:
       queue.reset = false;  // it does not send yet, but it answers
@@ -157,7 +175,7 @@ void tx_sched::start(sched_queue& queue, const qp_command& item) {
   queue.failed = false;
 }
 
-void tx_sched::discard(cycle_t t, std::uint32_t qpn) {
+void tx_sched::discard(std::uint32_t qpn) {
   sched_queue& queue = queues_[qpn];
   nic_.counters.add(counter::WqeDroppedState, queue.works.size());
   if (queue.counted()) {
@@ -178,8 +196,7 @@ void tx_sched::discard(cycle_t t, std::uint32_t qpn) {
   queue.reset = true;
   queue.deficit = 0;
   queue.stale_in_payload = queue.to_payload;
-  responses_[qpn].reset();
-  line_up(t, qpn);
+  forget_responses(qpn);
 }
 
 // The requester's controls ----
@@ -262,7 +279,10 @@ void tx_sched::take_left(cycle_t t) {
   if (item.response) {
     sched_responses& responses = responses_[item.qpn];
     const bool stale = responses.stale();
-    responses.left_payload();
+    std::uint8_t generation = 0;
+    if (responses.left_payload(generation)) {
+      answered_.push({{}, item.qpn, generation});
+    }
     if (failed && !stale) {
       responses.fail(item.psn);
       failures_.push({{}, item.qpn, item.psn});
@@ -349,6 +369,11 @@ void tx_sched::take_work(cycle_t t) {
     nic_.counters.add(counter::TxStaleWork);
     nic_.posted.post(qpn, work.item.wqe_index, work.item.trace, time_of(t));
     return;
+  }
+  if (queue.works.empty()) {
+    CARILLON_CHECK(work.item.function < senders_.size(), "{}: work of function {} in cycle {}",
+                   path(), work.item.function, t);
+    queue.function = work.item.function;
   }
   queue.reliable = work.item.service == static_cast<std::uint8_t>(qp_service::Rc);
   const cycle_t available = t + beats - 1;

@@ -44,6 +44,18 @@ TEST_F(level_test, a_second_write_in_the_same_cycle_replaces_the_first) {
   EXPECT_EQ(pause.read(6), 3);
 }
 
+TEST_F(level_test, counts_the_changes_that_are_seen) {
+  EXPECT_EQ(pause.changes(5), 0U);
+  pause.write(5, 2);
+  EXPECT_EQ(pause.changes(5), 0U);
+  EXPECT_EQ(pause.changes(6), 1U);
+  pause.write(6, 2);
+  EXPECT_EQ(pause.changes(7), 1U) << "nothing new";
+  pause.write(8, 3);
+  EXPECT_EQ(pause.changes(8), 1U);
+  EXPECT_EQ(pause.changes(9), 2U);
+}
+
 TEST_F(level_test, can_be_written_in_cycle_zero) {
   pause.write(0, 2);
   EXPECT_EQ(pause.read(0), 1);

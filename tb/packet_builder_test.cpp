@@ -627,6 +627,28 @@ TEST_P(packet_builder_bench, a_poisoned_packet_never_reaches_the_wire) {
   finish();
 }
 
+TEST_P(packet_builder_bench, a_packet_of_an_earlier_life_of_its_qp_never_reaches_the_wire) {
+  sink_frames();
+  paths.paths.at(Qp).life = 3;
+  packet_item stale = request(Write, 4096);
+  stale.life = 2;
+  stale.function = 1;
+  fill(10, std::move(stale));
+  packet_item old_answer = acknowledge();
+  old_answer.life = 4;  // the count runs modulo 256: only the same is the same
+  direct.at(20, old_answer);
+  packet_item fresh = request(Write, 64);
+  fresh.life = 3;
+  fill(10, std::move(fresh));
+  bench.run(400);
+  ASSERT_EQ(frames->items.size(), 1U);
+  EXPECT_EQ(frames->items[0].item.length, 138U);
+  EXPECT_EQ(bench.count(counter::TxStalePackets), 2U);
+  EXPECT_EQ(bench.nic.counters.value_for(1, counter::TxStalePackets), 1U);
+  EXPECT_EQ(bench.nic.buffers.in_use(), 1U) << "the buffers of the stale ones are free";
+  finish();
+}
+
 TEST_P(packet_builder_bench, every_frame_is_right_under_random_traffic_and_back_pressure) {
   sink_frames(7);
   paths.delay = 11;

@@ -1,6 +1,10 @@
 // requester: what is lost is sent again, for so long as it may be.
+#include <algorithm>
 #include <gtest/gtest.h>
+#include <utility>
+#include <vector>
 
+#include "common/random.h"
 #include "common/requester_bench.h"
 #include "requester/retry_timers.h"
 
@@ -166,6 +170,48 @@ TEST_P(requester_bench, a_second_gap_behind_the_first_is_another_one) {
   finish();
   expect_restart(0, 1, 5, 0, 0);
   expect_restart(1, 2, 6, 1, 0);
+}
+
+TEST_P(requester_bench,
+       a_response_that_is_lost_twice_is_noticed_by_the_answers_to_the_second_request) {
+  start({.retry_count = 2, .ack_timeout = 0});
+  const segments into = {{0, 700, 1, 0x1000}};
+  read(10, 5, 5, 0, into);
+  data(50, 6, bth_opcode::RcReadResponseMiddle, 256);
+  data(60, 7, bth_opcode::RcReadResponseLast, 188);  // not asked for again yet
+  epoch = 1;
+  read(100, 5, 5, 0, into);
+  data(150, 6, bth_opcode::RcReadResponseMiddle, 256);  // PSNs begin again: this is the new answer
+  data(160, 7, bth_opcode::RcReadResponseLast, 188);
+  epoch = 2;
+  read(200, 5, 5, 0, into);
+  data(250, 5, bth_opcode::RcReadResponseFirst, 256);
+  data(260, 6, bth_opcode::RcReadResponseMiddle, 256);
+  data(270, 7, bth_opcode::RcReadResponseLast, 188);
+  finish();
+  expect_restart(0, 1, 5, 0, 0);
+  expect_restart(1, 2, 5, 0, 0);
+  EXPECT_EQ(controls_of(send_control_kind::restart).size(), 2U);
+  EXPECT_EQ(bench.count(counter::ImpliedNakSeqErr), 2U);
+  EXPECT_EQ(completions(), (ended{{0, 0}}));
+}
+
+TEST_P(requester_bench, what_comes_late_of_the_first_answer_is_no_second_gap) {
+  start({.retry_count = 1, .ack_timeout = 0});
+  const segments into = {{0, 900, 1, 0x1000}};
+  read(10, 5, 5, 0, into);
+  data(50, 6, bth_opcode::RcReadResponseMiddle, 256);
+  epoch = 1;
+  read(100, 5, 5, 0, into);
+  data(150, 7, bth_opcode::RcReadResponseMiddle, 256);  // in order behind the one before
+  data(160, 8, bth_opcode::RcReadResponseLast, 132);
+  data(250, 5, bth_opcode::RcReadResponseFirst, 256);
+  data(260, 6, bth_opcode::RcReadResponseMiddle, 256);
+  data(270, 7, bth_opcode::RcReadResponseMiddle, 256);
+  data(280, 8, bth_opcode::RcReadResponseLast, 132);
+  finish();
+  EXPECT_EQ(controls_of(send_control_kind::restart).size(), 1U);
+  EXPECT_EQ(completions(), (ended{{0, 0}}));
 }
 
 TEST_P(requester_bench, a_lost_atomic_result_is_asked_for_again) {
@@ -533,6 +579,58 @@ TEST(retry_timers, a_deadline_may_move_forward) {
   timers.clear(1);
   EXPECT_EQ(timers.earliest(), NeverCycle);
   EXPECT_FALSE(timers.running(1));
+}
+
+TEST(retry_timers, each_queue_has_one_place_whatever_its_deadlines_do) {
+  constexpr cycle_t Far = 1000000;
+  constexpr unsigned Queues = 8;
+  retry_timers timers(Queues);
+  // Short timers that come up while long ones are pending, as a receiver that is not ready makes.
+  for (cycle_t t = 0; t < 1000; t += 10) {
+    for (std::uint32_t qpn = 0; qpn < Queues; ++qpn) {
+      timers.set(qpn, Far + t);
+      timers.set(qpn, t + 1 + qpn);
+    }
+    for (std::uint32_t expected = 0; expected < Queues; ++expected) {
+      std::uint32_t qpn = Queues;
+      ASSERT_TRUE(timers.take_due(t + 8, qpn));
+      EXPECT_EQ(qpn, expected);
+    }
+    EXPECT_EQ(timers.listed(), 0U);
+    EXPECT_EQ(timers.earliest(), NeverCycle);
+  }
+}
+
+TEST(retry_timers, deadlines_come_in_their_order_after_any_moves) {
+  constexpr std::uint32_t Queues = 50;
+  retry_timers timers(Queues);
+  std::vector<cycle_t> deadlines(Queues, NeverCycle);
+  random_stream random(7, "moves");
+  for (unsigned i = 0; i < 2000; ++i) {
+    const auto qpn = static_cast<std::uint32_t>(random.below(Queues));
+    deadlines[qpn] = random.below(4) == 0 ? NeverCycle : 1 + random.below(500);
+    if (deadlines[qpn] == NeverCycle) {
+      timers.clear(qpn);
+    } else {
+      timers.set(qpn, deadlines[qpn]);
+    }
+    ASSERT_LE(timers.look(), *std::min_element(deadlines.begin(), deadlines.end()));
+    ASSERT_LE(timers.listed(), Queues);
+  }
+  std::vector<std::pair<cycle_t, std::uint32_t>> expected;
+  for (std::uint32_t qpn = 0; qpn < Queues; ++qpn) {
+    if (deadlines[qpn] != NeverCycle) {
+      expected.emplace_back(deadlines[qpn], qpn);
+    }
+  }
+  std::sort(expected.begin(), expected.end());
+  for (const auto& [deadline, qpn] : expected) {
+    std::uint32_t due = Queues;
+    ASSERT_EQ(timers.earliest(), deadline);
+    ASSERT_TRUE(timers.take_due(deadline, due));
+    EXPECT_EQ(due, qpn);
+  }
+  EXPECT_EQ(timers.earliest(), NeverCycle);
 }
 
 TEST(retry_timers, equal_deadlines_come_in_the_order_of_qp_numbers) {

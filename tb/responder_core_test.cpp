@@ -312,6 +312,8 @@ TEST(responder_core, saved_requests_are_a_ring_of_what_was_agreed) {
   saved.save(read_of(11, 1, 8));
   EXPECT_TRUE(saved.all_busy());
   saved.answered();
+  EXPECT_TRUE(saved.all_busy()) << "the peer has not seen it";
+  saved.left();
   EXPECT_FALSE(saved.all_busy());
   EXPECT_TRUE(saved.covers_read(10, 0x1000, 0x700, 8, 256));  // kept until it is recycled
   saved.save(read_of(12, 1, 8));
@@ -351,6 +353,19 @@ TEST(responder_core, a_saved_atomic_has_a_result_once_it_was_executed) {
   EXPECT_FALSE(saved.result_of(20, bth_verb::FetchAdd, 0x1008));
   saved.start(1);
   EXPECT_FALSE(saved.result_of(20, bth_verb::FetchAdd, 0x1000));
+}
+
+TEST(responder_core, an_atomic_has_its_result_while_an_answer_before_it_has_not_left) {
+  saved_requests saved;
+  saved.start(1);
+  saved.save(read_of(10, 1, 8));
+  saved.save({true, bth_verb::FetchAdd, 11, 1, 0x1000, 0x700, 8, false, 0});
+  saved.answered();
+  saved.answered(0x77);
+  EXPECT_EQ(saved.result_of(11, bth_verb::FetchAdd, 0x1000), 0x77U);
+  EXPECT_TRUE(saved.all_busy());
+  saved.left();
+  EXPECT_FALSE(saved.all_busy());
 }
 
 // Receive queues

@@ -315,6 +315,9 @@ class send_recovery : public testing::TestWithParam<int> {
   stream<refetch>& refetches = bench.port<refetch>("refetches");
   stream<key_invalidation>& invalidations = bench.port<key_invalidation>("invalidations", 8);
   stream<response_failure>& failures = bench.port<response_failure>("failures", 8);
+  stream<response_left>& answered = bench.port<response_left>("answered", 8);
+  level<vport_table> vports{bench.context.clock, "vports",
+                            vport_table(std::vector<vport>(1, vport{.enabled = true}))};
   stream<rx_packet>& responses = bench.port<rx_packet>("responses");
   stream<qp_error>& faults = bench.port<qp_error>("faults");
   stream<context_line>& key_lines = bench.port<context_line>("key_lines");
@@ -331,7 +334,7 @@ class send_recovery : public testing::TestWithParam<int> {
   tx_sched sched{"tx_sched",
                  bench.nic,
                  {work, acknowledges, left, sched_commands, controls, payload, direct, sent,
-                  refetches, invalidations, failures}};
+                  refetches, invalidations, failures, answered, vports}};
   toy_fetch fetch{bench, work, refetches, errors, seed};
   source<response_item> no_responses{"no_responses", bench, acknowledges};
   source<qp_error> no_faults{"no_faults", bench, faults};
@@ -339,6 +342,7 @@ class send_recovery : public testing::TestWithParam<int> {
   source<qp_command> to_requester{"to_requester", bench, requester_commands};
   sink<key_invalidation> invalidated{"invalidated", bench, invalidations};
   sink<response_failure> failed{"failed", bench, failures};
+  sink<response_left> left_for_good{"left_for_good", bench, answered};
   sink<cqe_item> completion{"completion", bench, cqes, 3};
   sink<qp_error> told_responder{"told_responder", bench, told};
   sink<async_event> raised{"raised", bench, events};

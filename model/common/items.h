@@ -255,6 +255,7 @@ struct packet_item {
   std::uint64_t order = 0;  ///< of the grant, over all packets of the NIC
   std::uint16_t function = 0;
   std::uint32_t qpn = 0;        ///< local QP
+  std::uint8_t life = 0;        ///< resets of the QP before it was granted: qpc_address.life
   std::uint8_t wqe_opcode = 0;  ///< mlx5 send opcode of a request
   std::uint8_t service = 0;     ///< transport service
   bool solicited = false;
@@ -426,6 +427,9 @@ struct response_item {
   std::uint32_t psn = 0;  ///< of the packet answered; of a READ, of its first response
   std::uint8_t syndrome = 0;
   std::uint32_t msn = 0;
+  /// A READ or an atomic that counts for what was agreed: tx_sched says when its answer has left.
+  bool saved = false;
+  std::uint8_t generation = 0;  ///< of the QP in responder, for that
   std::uint64_t atomic_result = 0;
   // READ
   std::uint64_t address = 0;  ///< virtual
@@ -441,6 +445,14 @@ struct response_failure {
   trace_ref trace;
   std::uint32_t qpn = 0;
   std::uint32_t psn = 0;
+};
+
+/// The last packet of the answer to a saved READ or atomic has left for packet_builder (tx_sched ->
+/// responder): the peer may ask for one more.
+struct response_left {
+  trace_ref trace;
+  std::uint32_t qpn = 0;
+  std::uint8_t generation = 0;  ///< of the response_item
 };
 
 /// The responder has decided about a request packet and written the QP's line (responder ->
@@ -527,6 +539,9 @@ struct qp_command {
   std::uint8_t log_rq_size = 0;
   std::uint32_t send_psn = 0;
   std::uint32_t receive_psn = 0;
+  // Of its path, what makes headers longer.
+  bool ipv6 = false;
+  bool tagged = false;
   // The lines as the command has left them.
   std::array<std::uint8_t, BeatBytes> common{};
   std::array<std::uint8_t, BeatBytes> requester{};

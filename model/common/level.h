@@ -4,6 +4,7 @@
 // readers that subscribed are woken in t+1 when the value changes.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,12 +26,19 @@ class level {
     return written_any_ && written_ >= t ? before_ : value_;
   }
 
+  /// Counts the changes that are seen in cycle t: a reader that keeps the number knows whether it
+  /// has to look again.
+  [[nodiscard]] std::uint64_t changes(cycle_t t) const {
+    return written_any_ && written_ >= t ? changes_before_ : changes_;
+  }
+
   /// Takes effect in t+1. A second write in the same cycle replaces the first.
   void write(cycle_t t, T value) {
     CARILLON_CHECK(!written_any_ || t >= written_, "level {}: written in cycle {} after cycle {}",
                    name_, t, written_);
     if (!written_any_ || written_ < t) {
       before_ = value_;
+      changes_before_ = changes_;
     }
     written_any_ = true;
     written_ = t;
@@ -38,6 +46,7 @@ class level {
       return;
     }
     value_ = std::move(value);
+    ++changes_;
     for (clocked* reader : readers_) {
       clock_.wake(*reader, t + 1);
     }
@@ -53,6 +62,8 @@ class level {
   T before_;
   T value_;
   cycle_t written_ = 0;
+  std::uint64_t changes_ = 0;
+  std::uint64_t changes_before_ = 0;
   bool written_any_ = false;
   std::vector<clocked*> readers_;
 };

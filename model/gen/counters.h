@@ -47,6 +47,7 @@ enum class counter : std::uint16_t {
   TxReadResponses,  // packets of READ responses granted
   AcksCoalesced,  // positive ACKs replaced by a later one of their QP before they were granted
   TxStaleWork,  // work requests dropped because their send queue went back: they are fetched again
+  TxStalePackets,  // packets not built because their QP was reset after they were granted
   PayloadReads,  // payload read requests
   PayloadBytes,  // payload bytes read
   PayloadReadErrors,  // packets not sent because a read of their payload failed
@@ -152,7 +153,7 @@ struct counter_desc {
   const char* doc;
 };
 
-inline constexpr std::size_t CounterCount = 133;
+inline constexpr std::size_t CounterCount = 134;
 
 inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"pcie_rx_tlps", "pcie_rx", "TLPs received"},
@@ -191,6 +192,7 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"tx_read_responses", "tx_sched", "packets of READ responses granted"},
     {"acks_coalesced", "tx_sched", "positive ACKs replaced by a later one of their QP before they were granted"},
     {"tx_stale_work", "tx_sched", "work requests dropped because their send queue went back: they are fetched again"},
+    {"tx_stale_packets", "packet_builder", "packets not built because their QP was reset after they were granted"},
     {"payload_reads", "payload_dma", "payload read requests"},
     {"payload_bytes", "payload_dma", "payload bytes read"},
     {"payload_read_errors", "packet_builder", "packets not sent because a read of their payload failed"},

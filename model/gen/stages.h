@@ -351,7 +351,7 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      stage_spec::pcie_endpoint::TimingTable, 1},
 }};
 
-inline constexpr std::array<stage_edge, 81> StageEdges = {{
+inline constexpr std::array<stage_edge, 82> StageEdges = {{
     {"pcie", "pcie_rx", "tlp", false},
     {"pcie_rx", "uar", "uar_write", false},
     {"pcie_rx", "uar", "uar_read", false},
@@ -380,6 +380,7 @@ inline constexpr std::array<stage_edge, 81> StageEdges = {{
     {"tx_sched", "wqe_fetch", "refetch", true},
     {"tx_sched", "qpc_ram", "local_invalidation", false},
     {"tx_sched", "responder", "response_failure", true},
+    {"tx_sched", "responder", "response_left", true},
     {"payload_dma", "dma_engine", "payload_read", false},
     {"dma_engine", "payload_dma", "payload_data", true},
     {"payload_dma", "packet_builder", "payload", false},

@@ -42,7 +42,9 @@ command_tables make_tables(const command_limits& limits) {
       .srqs = {},
       .mkeys = {},
       .qps = {},
+      .lives = {},
   };
+  tables.lives.resize(std::size_t{1} << limits.log_max_qp);
   function_record fresh(number_pool(FirstNumber, limits.uar_pages));
   fresh.gids.resize(limits.num_gids);
   fresh.pkeys = limits.pkeys;

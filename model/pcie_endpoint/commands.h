@@ -179,6 +179,9 @@ class command_core {
   void count_qp(const qpc& context, int change);
   void tell_owners(std::uint32_t qpn, const qp_record& qp);
 
+  /// To be called whenever the owners are told that a QP is in RST: they count, too.
+  std::uint8_t next_life(std::uint32_t qpn) { return ++tables_.lives[qpn]; }
+
   // qp_transitions.cpp
   command_result modify_qp(const cmd_in& head, command_input input);
   command_result fail_qp(std::uint32_t number);

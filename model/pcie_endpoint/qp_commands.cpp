@@ -102,6 +102,8 @@ void command_core::tell_owners(std::uint32_t qpn, const qp_record& qp) {
   told.log_rq_size = qp.common.log_rq_size;
   told.send_psn = qp.requester.next_send_psn;
   told.receive_psn = qp.responder.next_rcv_psn;
+  told.ipv6 = qp.address.ip_version == 6;
+  told.tagged = qp.address.vlan_valid != 0;
   qp.common.pack(told.common.data());
   qp.requester.pack(told.requester.data());
   qp.responder.pack(told.responder.data());
@@ -254,6 +256,7 @@ command_result command_core::create_qp(command_input input, std::uint8_t* output
       common.no_rq = 1;
       break;
   }
+  qp.address.life = next_life(qpn);
   write_line(context_kind::qpc_address, qpn, qp.address);
   write_line(context_kind::qpc_requester, qpn, qp.requester);
   write_line(context_kind::qpc_responder, qpn, qp.responder);
@@ -283,7 +286,7 @@ command_result command_core::destroy_qp(std::uint32_t number) {
   count_qp(qp->created, -1);
   // First the line that says that there is a QP, so that nobody sees half of one.
   write_line(context_kind::qpc_common, number, qpc_common{});
-  write_line(context_kind::qpc_address, number, qpc_address{});
+  write_line(context_kind::qpc_address, number, qpc_address{.life = next_life(number)});
   write_line(context_kind::qpc_requester, number, qpc_requester{});
   write_line(context_kind::qpc_responder, number, qpc_responder{});
   qp->common.state = qp_state::Reset;

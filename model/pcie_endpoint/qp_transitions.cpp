@@ -149,7 +149,7 @@ command_core::failure command_core::set_source(qp_record& qp, const ads& path) c
   }
   const roce_addr_layout& source = function.gids[path.src_addr_index].address;
   qpc_address& address = qp.address;
-  address = {};
+  address = {.life = address.life};
   address.ip_version = is_ipv4_gid(source.source_l3_address) ? 4 : 6;
   address.vlan_valid = source.vlan_valid;
   address.vlan_id = source.vlan_valid != 0 ? source.vlan_id : 0;
@@ -326,7 +326,7 @@ command_result command_core::reset_qp(std::uint32_t number) {
     return fail(command_status::BadResource, command_syndrome::NoQp);
   }
   qp->context = qp->created;
-  qp->address = {};
+  qp->address = {.life = next_life(number)};
   qp->requester = {};
   qp->responder = {};
   qpc_common& common = qp->common;

@@ -74,13 +74,24 @@ void requester::expire(cycle_t t) {
 
 /// A response came beyond the one that is waited for: that one was lost. Others that follow say
 /// the same.
-void requester::gap(cycle_t t, std::uint32_t qpn, send_queue& queue) {
-  if (queue.gap_known) {
+void requester::gap(cycle_t t, std::uint32_t qpn, send_queue& queue, std::uint32_t beyond) {
+  const bool known = queue.gap_known;
+  queue.gap_seen = beyond;
+  if (known) {
     return;
   }
   shared_.counters.add(counter::ImpliedNakSeqErr);
   retry(t, qpn, queue, go_back_, vendor_syndrome::ImpliedNak);
   queue.gap_known = true;
+}
+
+/// Data beyond a gap that is known. Answers come in the order of their PSNs: one that does not lie
+/// behind those before it answers the repeated request, whose first answer was lost again.
+void requester::look_for_new_gap(send_queue& queue, std::uint32_t beyond) {
+  const std::uint32_t oldest = queue.window.oldest();
+  if (queue.gap_known && psn_distance(oldest, beyond) <= psn_distance(oldest, queue.gap_seen)) {
+    queue.gap_known = false;
+  }
 }
 
 void requester::retry(cycle_t t, std::uint32_t qpn, send_queue& queue, name_id reason,

@@ -82,7 +82,7 @@ void requester::acknowledged(cycle_t t, const rx_packet& response) {
   queue->window.hear(end);
   const window_step step = settle(t, response.qpn, *queue, end, &response.trace);
   if (step.beyond && lately) {
-    gap(t, response.qpn, *queue);
+    gap(t, response.qpn, *queue, response.psn);
   }
 }
 
@@ -164,7 +164,7 @@ void requester::refused(cycle_t t, const rx_packet& response) {
   } else if (!lately) {
     return;  // it is being sent again already
   } else if (queue.window.oldest() != response.psn) {
-    gap(t, response.qpn, queue);
+    gap(t, response.qpn, queue, response.psn);
   } else if (kind == aeth_kind::RnrNak) {
     receiver_not_ready(t, response.qpn, queue, code);
   } else {
@@ -183,7 +183,7 @@ void requester::fatal_nak(cycle_t t, std::uint32_t qpn, send_queue& queue, std::
   }
   outstanding_wqe& head = queue.window.head();
   if (!head.contains(psn)) {
-    gap(t, qpn, queue);
+    gap(t, qpn, queue, psn);
     return;
   }
   queue.late = cqe_syndrome::None;
@@ -199,6 +199,9 @@ void requester::answered(cycle_t t, const rx_packet& response) {
   }
   send_queue& queue = *found;
   if (!queue.window.sent_lately(response.psn)) {
+    if (queue.gap_known) {
+      queue.gap_seen = response.psn;
+    }
     shared_.counters.add(counter::ReqResponsesIgnored);
     return;  // asked for again, but not yet
   }
@@ -209,7 +212,8 @@ void requester::answered(cycle_t t, const rx_packet& response) {
     return;
   }
   if (queue.window.oldest() != response.psn) {
-    gap(t, response.qpn, queue);
+    look_for_new_gap(queue, response.psn);
+    gap(t, response.qpn, queue, response.psn);
     return;
   }
   outstanding_wqe& head = queue.window.head();

@@ -1,12 +1,12 @@
 // The deadlines of all send queues, without time of their own.
 //
 // A deadline moves with every acknowledge, so what is kept in order is when a queue has to be
-// looked at: moving a deadline back costs nothing, and the queue is listed anew when its old place
-// comes up.
+// looked at: moving a deadline back costs nothing, and the queue finds its new place when its old
+// one comes up. Each queue has one place at most.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <queue>
 #include <vector>
 
 #include "common/types.h"
@@ -26,7 +26,7 @@ class retry_timers {
   }
 
   /// When something has to be looked at; no deadline is earlier.
-  [[nodiscard]] cycle_t look() const { return list_.empty() ? NeverCycle : list_.top().cycle; }
+  [[nodiscard]] cycle_t look() const { return heap_.empty() ? NeverCycle : heap_.front().cycle; }
 
   /// The earliest deadline.
   cycle_t earliest();
@@ -35,10 +35,15 @@ class retry_timers {
   /// none. In the order of deadlines, then of QP numbers.
   bool take_due(cycle_t t, std::uint32_t& qpn);
 
+  /// Queues that have a place.
+  [[nodiscard]] std::size_t listed() const { return heap_.size(); }
+
  private:
+  static constexpr std::uint32_t None = 0xffffffff;
+
   struct queue_timer {
     cycle_t deadline = NeverCycle;
-    cycle_t listed = NeverCycle;
+    std::uint32_t at = None;  ///< index in the heap
   };
 
   struct place {
@@ -46,12 +51,17 @@ class retry_timers {
     std::uint32_t qpn;
 
     bool operator<(const place& other) const {
-      return cycle != other.cycle ? cycle > other.cycle : qpn > other.qpn;
+      return cycle != other.cycle ? cycle < other.cycle : qpn < other.qpn;
     }
   };
 
+  void put(std::size_t at, const place& what);
+  void rise(std::size_t at);
+  void sink(std::size_t at);
+  void drop_first();
+
   std::vector<queue_timer> queues_;
-  std::priority_queue<place> list_;
+  std::vector<place> heap_;  ///< the earliest in front; the children of i are 2i + 1 and 2i + 2
 };
 
 }  // namespace carillon

@@ -121,14 +121,15 @@ bool responder::finish_atomic(cycle_t t, atomic_job& job) {
     out.from_offset = NewWord;
     push_write(t, std::move(out));
   }
-  respond_atomic(t, job.packet, job.msn, before, history);
+  respond_atomic(t, job.packet, job.msn, before, history, &row);
   row.saved.answered(before);
   shared_.counters.add(counter::RxAtomicRequests);
   return true;
 }
 
+/// `saved`: the QP, if it is not a replay.
 void responder::respond_atomic(cycle_t t, const rx_packet& packet, std::uint32_t msn,
-                               std::uint64_t result, trace_ref history) {
+                               std::uint64_t result, trace_ref history, const qp_row* saved) {
   response_item item;
   item.trace = history;
   item.kind = response_kind::atomic;
@@ -137,6 +138,10 @@ void responder::respond_atomic(cycle_t t, const rx_packet& packet, std::uint32_t
   item.psn = packet.psn;
   item.syndrome = AckCreditsInvalid;
   item.msn = msn;
+  if (saved != nullptr) {
+    item.saved = true;
+    item.generation = saved->generation;
+  }
   item.atomic_result = result;
   io_.responses.push(t, WriteLatency, item);
 }

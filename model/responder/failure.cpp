@@ -94,6 +94,18 @@ void responder::take_failures(cycle_t t) {
   }
 }
 
+/// The peer may ask for one more.
+void responder::take_answered(cycle_t t) {
+  if (!io_.answered.takeable(t)) {
+    return;
+  }
+  const response_left item = io_.answered.take(t);
+  qp_row& row = row_of(item.qpn);
+  if (item.generation == row.generation) {
+    row.saved.left();
+  }
+}
+
 /// From now on requests are dropped and receive WQEs flushed.
 void responder::enter_error(cycle_t t, qp_row& row) {
   row.error = true;

@@ -144,7 +144,7 @@ void responder::end_packet(cycle_t t, packet_slot& slot, trace_ref history) {
   last_write_ = t;
   const request_step& step = slot.step;
   if (step.kind == request_kind::read) {
-    respond_read(t, slot, step.next.rmsn, history);
+    respond_read(t, slot, step.next.rmsn, history, true);
     slot.row->saved.answered();
     shared_.counters.add(counter::RxReadRequests);
     return;
@@ -215,8 +215,9 @@ void responder::respond(cycle_t t, const packet_slot& slot, std::uint8_t syndrom
   io_.responses.push(t, WriteLatency, item);
 }
 
+/// `saved`: it is not a replay.
 void responder::respond_read(cycle_t t, const packet_slot& slot, std::uint32_t msn,
-                             trace_ref history) {
+                             trace_ref history, bool saved) {
   response_item item;
   item.trace = history;
   item.kind = response_kind::read;
@@ -225,6 +226,8 @@ void responder::respond_read(cycle_t t, const packet_slot& slot, std::uint32_t m
   item.psn = slot.packet.psn;
   item.syndrome = AckSyndrome;
   item.msn = msn;
+  item.saved = saved;
+  item.generation = slot.row->generation;
   item.address = slot.step.address;
   item.rkey = slot.packet.rkey;
   item.length = slot.step.message_bytes;
@@ -280,10 +283,10 @@ bool responder::give_answer(cycle_t t, packet_slot& slot) {
       break;
     case answer_kind::replay:
       if (result) {
-        respond_atomic(t, slot.packet, slot.answer_msn, *result, history);
+        respond_atomic(t, slot.packet, slot.answer_msn, *result, history, nullptr);
         shared_.counters.add(counter::AtomicReplays);
       } else {
-        respond_read(t, slot, slot.answer_msn, history);
+        respond_read(t, slot, slot.answer_msn, history, false);
         shared_.counters.add(counter::ReadReplays);
       }
       break;

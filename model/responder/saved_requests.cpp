@@ -13,6 +13,7 @@ void saved_requests::start(unsigned log_size) {
   size_ = 1U << log_size;
   next_ = 0;
   busy_ = 0;
+  open_ = 0;
   entries_.assign(entries_.size(), {});
 }
 
@@ -26,13 +27,19 @@ void saved_requests::save(const saved_request& request) {
   entries_[next_].used = true;
   next_ = (next_ + 1) & (size_ - 1);
   ++busy_;
+  ++open_;
 }
 
 void saved_requests::answered(std::uint64_t result) {
-  CARILLON_CHECK(busy_ != 0, "saved requests: an answer to none");
-  saved_request& oldest = entries_[(next_ - busy_) & (size_ - 1)];
+  CARILLON_CHECK(open_ != 0, "saved requests: an answer to none");
+  saved_request& oldest = entries_[(next_ - open_) & (size_ - 1)];
   oldest.answered = true;
   oldest.result = result;
+  --open_;
+}
+
+void saved_requests::left() {
+  CARILLON_CHECK(busy_ > open_, "saved requests: an answer has left that was not given");
   --busy_;
 }
 

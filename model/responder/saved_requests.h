@@ -1,8 +1,9 @@
 // The READs and atomics that a QP's responder keeps, so that a duplicate is answered again and an
 // atomic never executed twice: a ring of 2^log_rra_max entries.
 //
-// An entry is busy until its answer was handed on. A new request recycles the oldest entry; if that
-// one is still busy, the peer has more outstanding than was agreed.
+// An entry is busy until the last packet of its answer has left: before, the peer cannot know that
+// it is answered. A new request recycles the oldest entry; if that one is still busy, the peer has
+// more outstanding than was agreed.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +36,11 @@ class saved_requests {
   /// Not while all are busy.
   void save(const saved_request& request);
 
-  /// The answer of the oldest busy entry was handed on.
+  /// The oldest entry without an answer has one; an atomic has its result.
   void answered(std::uint64_t result = 0);
+
+  /// The answer of the oldest busy entry has left.
+  void left();
 
   /// Is a READ of `length` bytes at `address` that begins with `psn` a part of a saved one, where
   /// its PSN says?
@@ -51,6 +55,7 @@ class saved_requests {
   std::uint32_t size_ = 1;
   std::uint32_t next_ = 0;  ///< where the next one goes
   std::uint32_t busy_ = 0;  ///< the last ones before `next_`
+  std::uint32_t open_ = 0;  ///< the last ones of those: without an answer
   std::vector<saved_request> entries_;
 };
 

@@ -47,7 +47,8 @@ void tx_sched::enter_round(cycle_t t, std::uint32_t qpn) {
   queue.parked = false;
   if (!queue.active && !queue.works.empty()) {
     queue.active = true;
-    round_.push_back(qpn);
+    requests_.push(senders_[queue.function].requests, qpn);
+    enter(t, queue.function);
   }
 }
 
@@ -55,47 +56,44 @@ void tx_sched::leave_round(std::uint32_t qpn) {
   sched_queue& queue = queues_[qpn];
   if (queue.active) {
     queue.active = false;
-    round_.erase(std::find(round_.begin(), round_.end(), qpn));
+    requests_.erase(senders_[queue.function].requests, qpn);
+    leave_if_done(queue.function);
   }
 }
 
-bool tx_sched::grant_request(cycle_t t) {
-  cycle_t next = NeverCycle;
-  for (std::size_t i = 0; i < round_.size();) {
-    const std::uint32_t qpn = round_[i];
+/// Bytes on the wire; -1 if none of the function's QPs can send.
+std::int64_t tx_sched::grant_request(cycle_t t, sender& from) {
+  std::uint32_t behind = NoNumber;
+  for (std::uint32_t qpn = from.requests.first; qpn != NoNumber; qpn = behind) {
+    behind = requests_.behind(qpn);
     sched_queue& queue = queues_[qpn];
     if (queue.works.front().available > t) {
-      next = std::min(next, queue.works.front().available);
-      ++i;
+      next_work_ = std::min(next_work_, queue.works.front().available);
       continue;
     }
+    sent_bytes_ = 0;
     const outcome result = try_grant(t, qpn);
-    const auto place = round_.begin() + static_cast<std::ptrdiff_t>(i);
     if (result == outcome::blocked) {
-      ++i;
       continue;
     }
     if (result == outcome::parked) {
       queue.active = false;
       queue.parked = true;
       held_ -= queue.draining ? 0 : static_cast<unsigned>(queue.works.size());
-      round_.erase(place);
+      requests_.erase(from.requests, qpn);
       continue;
     }
     // The QPs before it could not move; they keep their turn.
     if (queue.works.empty()) {
       queue.active = false;
-      round_.erase(place);
+      requests_.erase(from.requests, qpn);
     } else if (ends_turn(queue)) {
-      round_.erase(place);
-      round_.push_back(qpn);
+      requests_.erase(from.requests, qpn);
+      requests_.push(from.requests, qpn);
     }
-    return true;
+    return sent_bytes_;
   }
-  if (next != NeverCycle) {
-    wake(next);
-  }
-  return false;
+  return -1;
 }
 
 bool tx_sched::ends_turn(const sched_queue& queue) const {
@@ -148,6 +146,7 @@ tx_sched::outcome tx_sched::try_grant(cycle_t t, std::uint32_t qpn) {
   sent_packet note = note_of(queue, head, granted);
   note.last = last;
   note.ack_request = packet.ack_request;
+  sent_bytes_ = cost_of(packet);
   output.push(t, spec::Latency, std::move(packet));
   if (fetched) {
     ++queue.to_payload;
@@ -200,6 +199,7 @@ packet_item tx_sched::packet_of(sched_queue& queue, const held_work& head, trace
   packet.order = order_++;
   packet.function = item.function;
   packet.qpn = item.qpn;
+  packet.life = static_cast<std::uint8_t>(queue.lives);
   packet.wqe_opcode = item.opcode;
   packet.service = item.service;
   packet.psn = queue.psn;

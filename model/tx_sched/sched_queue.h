@@ -71,6 +71,7 @@ struct sched_queue {
   std::uint32_t resume_skip = 0;
   std::uint16_t resume_index = 0;
   std::uint16_t begun_to = 0;  ///< WQE index behind the last one that has begun
+  std::uint16_t function = 0;  ///< of its works
   std::uint8_t epoch = 0;
   bool resume = false;      ///< the next work begins `resume_skip` packets into its message
   bool active = false;      ///< in the round
@@ -78,10 +79,12 @@ struct sched_queue {
   std::uint32_t lives = 0;  ///< resets: the epochs of one life are not those of the next
   bool noting = false;      ///< in line to send a note
   bool ready = false;       ///< it was moved to RTS
-  bool reliable = true;     ///< RC: packets are acknowledged
-  bool reset = false;       ///< what still comes in is dropped
-  bool error = false;       ///< everything is flushed
-  bool failed = false;  ///< a WQE failed; what is behind it is flushed, unless the queue goes back
+  bool ipv6 = false;        ///< of its path
+  bool tagged = false;
+  bool reliable = true;  ///< RC: packets are acknowledged
+  bool reset = false;    ///< what still comes in is dropped
+  bool error = false;    ///< everything is flushed
+  bool failed = false;   ///< a WQE failed; what is behind it is flushed, unless the queue goes back
   bool draining = false;     ///< SQD: no WQE begins
   bool invalidates = false;  ///< it has ended keys: those of its works are looked at again
   bool mark_wanted = false;  ///< the requester is to be told when nothing begun is left

@@ -17,6 +17,9 @@ struct held_response {
   held_history history;       ///< of its next packet
 };
 
+/// Where a QP stands that has responses to send.
+enum class response_line : std::uint8_t { none, controls, reads };
+
 class sched_responses {
  public:
   /// False: it took the place of the ACK behind which it would have queued.
@@ -39,14 +42,27 @@ class sched_responses {
   /// The front's next packet. True if the front is done with it and gone.
   bool cut(packet_item& packet);
 
-  void to_payload() { ++in_payload_; }
+  /// A packet was given to payload_dma. With `ends` a saved READ ends, which the responder knows by
+  /// `generation`.
+  void to_payload(bool ends, std::uint8_t generation) {
+    ++in_payload_;
+    ++given_;
+    if (ends) {
+      ends_.push({given_, generation});
+    }
+  }
 
-  /// A packet has left payload_dma.
-  void left_payload() {
+  /// A packet has left payload_dma. True if a saved READ ended with it.
+  bool left_payload(std::uint8_t& generation) {
     --in_payload_;
     if (stale_ != 0) {
       --stale_;
     }
+    if (ends_.empty() || ends_.front().packet != given_ - in_payload_) {
+      return false;
+    }
+    generation = ends_.pop().generation;
+    return true;
   }
 
   /// A packet that left just now belongs to a QP that was reset since.
@@ -58,13 +74,22 @@ class sched_responses {
   /// What waits is forgotten, what is on its way goes on.
   void reset() {
     waiting_.clear();
+    ends_.clear();
     stale_ = in_payload_;
   }
 
-  bool listed = false;  ///< in line for a grant
+  response_line in = response_line::none;
+  std::uint16_t function = 0;  ///< ... of which it stands in line
 
  private:
+  struct end_of_read {
+    std::uint32_t packet = 0;  ///< of all that were ever given to payload_dma
+    std::uint8_t generation = 0;
+  };
+
   ring<held_response> waiting_;
+  ring<end_of_read> ends_;
+  std::uint32_t given_ = 0;  ///< packets, to payload_dma
   std::uint32_t in_payload_ = 0;
   std::uint32_t stale_ = 0;
 };

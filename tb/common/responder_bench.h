@@ -53,6 +53,7 @@ class responder_bench : public testing::TestWithParam<int> {
               bench.port<srq_command>("srq_commands"),
               bench.port<qp_error>("requester_faults"),
               bench.port<response_failure>("failures"),
+              bench.port<response_left>("answered", 64),
               bench.port<context_read>("key_reads"),
               bench.port<context_line>("key_lines"),
               bench.port<dma_read>("reads"),
@@ -77,7 +78,7 @@ class responder_bench : public testing::TestWithParam<int> {
         errors("qpc_ram_errors", bench, ports.errors),
         invalidations("qpc_ram_invalidations", bench, ports.invalidations),
         faults("requester_faults", bench, ports.faults),
-        responses("tx_sched", bench, ports.responses, period),
+        responses("tx_sched", bench, ports.responses, ports.answered, period),
         cqes("completion", bench, ports.cqes, period),
         events("completion_events", bench, ports.events) {
     ram.serve(ports.key_reads, ports.key_lines);
@@ -353,7 +354,7 @@ class responder_bench : public testing::TestWithParam<int> {
   sink<qp_error> errors;
   sink<key_invalidation> invalidations;
   sink<qp_error> faults;
-  sink<response_item> responses;
+  response_taker responses;
   sink<cqe_item> cqes;
   sink<async_event> events;
   qpc_common common;

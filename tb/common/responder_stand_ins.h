@@ -230,4 +230,39 @@ class responder_memory : public stage {
   std::map<std::uint64_t, std::uint8_t> bytes_;
 };
 
+/// In place of tx_sched: takes responses in every `period`-th cycle and says `leaves_after` cycles
+/// later that those of saved requests have left.
+class response_taker : public stage {
+ public:
+  response_taker(const char* name, stage_bench& bench, stream<response_item>& in,
+                 stream<response_left>& answered, cycle_t period)
+      : stage(name, bench.context, "bench"), in_(in), answered_(answered), period_(period) {
+    in_.to(*this, site());
+    answered_.from(*this, site());
+    watch(in_, {blocker::condition("bench", [](cycle_t) { return true; })});
+  }
+
+  std::vector<sink<response_item>::taken> items;
+  unsigned leaves_after = 1;
+
+ private:
+  void evaluate(cycle_t t) override {
+    if (in_.takeable(t) && t % period_ == 0) {
+      const cycle_t visible = in_.front_visible();
+      items.push_back({t, visible, in_.take(t)});
+      const response_item& item = items.back().item;
+      if (item.saved) {
+        answered_.push(t, leaves_after, {{}, item.qpn, item.generation});
+      }
+    }
+    if (in_.takeable(t)) {
+      wake(t + 1);
+    }
+  }
+
+  stream<response_item>& in_;
+  stream<response_left>& answered_;
+  cycle_t period_;
+};
+
 }  // namespace carillon::bench

@@ -63,8 +63,12 @@ class payload_stub : public stage {
 
 class tx_sched_bench : public testing::TestWithParam<int> {
  protected:
-  explicit tx_sched_bench(const parameters& params = {})
+  /// One function, or those of the table.
+  explicit tx_sched_bench(
+      const parameters& params = {},
+      vport_table table = vport_table(std::vector<vport>(1, vport{.enabled = true})))
       : bench(static_cast<std::uint64_t>(GetParam()), params),
+        vports(bench.context.clock, "vports", std::move(table)),
         ports{bench.port<work_item>("work", 48, 16),
               bench.port<response_item>("acknowledges"),
               bench.port<payload_left>("left", 64),
@@ -75,7 +79,9 @@ class tx_sched_bench : public testing::TestWithParam<int> {
               bench.port<sent_packet>("sent"),
               bench.port<refetch>("refetches"),
               bench.port<key_invalidation>("invalidations", 8),
-              bench.port<response_failure>("failures", 8)},
+              bench.port<response_failure>("failures", 8),
+              bench.port<response_left>("answered", 8),
+              vports},
         dut("tx_sched", bench.nic, ports),
         works("works", bench, ports.work),
         acknowledges("acknowledges", bench, ports.acknowledges),
@@ -84,7 +90,8 @@ class tx_sched_bench : public testing::TestWithParam<int> {
         sent("sent", bench, ports.sent),
         refetches("refetches", bench, ports.refetches),
         invalidations("invalidations", bench, ports.invalidations),
-        failures("failures", bench, ports.failures) {}
+        failures("failures", bench, ports.failures),
+        answered("answered", bench, ports.answered) {}
 
   /// Sinks that take at once; `left` in the given cycles.
   void plain_sinks(cycle_t payload_period = 1) {
@@ -206,6 +213,7 @@ class tx_sched_bench : public testing::TestWithParam<int> {
   void finish() { bench.context.check_drained(); }
 
   stage_bench bench;
+  level<vport_table> vports;
   tx_sched::ports ports;
   tx_sched dut;
   source<work_item> works;
@@ -216,6 +224,7 @@ class tx_sched_bench : public testing::TestWithParam<int> {
   sink<refetch> refetches;
   sink<key_invalidation> invalidations;
   sink<response_failure> failures;
+  sink<response_left> answered;
   std::unique_ptr<sink<packet_item>> payload;
   std::unique_ptr<sink<packet_item>> direct;
   std::unique_ptr<source<payload_left>> left;

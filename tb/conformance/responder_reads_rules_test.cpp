@@ -339,6 +339,38 @@ TEST_F(responder_read_rules, a_read_that_was_agreed_to_be_forgotten_is_dropped) 
   EXPECT_EQ(answers(), "O1f 0 1, O1f 1 2, O1f 2 3, O1f 1 3, O1f 2 3");
 }
 
+// More READs on the way than agreed are an invalid request: one counts until its last response has
+// left. (rdma_rxe relies on its peer: it recycles the oldest.)
+TEST_F(responder_read_rules, reads_beyond_those_agreed_are_an_invalid_request) {
+  wanted.connection.log_max_dest_rd_atomic = 1;
+  apart = 0;
+  serve([this] {
+    say(read(0, 0x4000));
+    say(read(16, 0x4000));
+    say(read(32, 0x4000));
+  });
+  ASSERT_EQ(b.packets.size(), 33U);
+  EXPECT_EQ(b.packets.back().syndrome(), 0x61);
+  EXPECT_EQ(b.packets.back().psn(), PeerPsn + 32);
+}
+
+// A peer whose window is what was agreed is never refused: it asks again when it has seen an
+// answer.
+TEST_F(responder_read_rules, a_peer_that_asks_again_with_each_last_response_is_served) {
+  wanted.connection.log_max_dest_rd_atomic = 0;
+  apart = 0;
+  constexpr std::uint32_t Reads = 20;
+  b.answer = [this](const seen_packet& got) {
+    const std::uint32_t asked = got.psn() - PeerPsn + 1;
+    if (asked < Reads) {
+      b.send(read(asked, 8));
+    }
+  };
+  serve([this] { say(read(0, 8)); });
+  ASSERT_EQ(b.packets.size(), Reads);
+  EXPECT_EQ(b.packets.back().opcode(), op::RcReadResponseOnly);
+}
+
 // Atomics ----------------------------------------------------------------------------------------
 
 // The word is an integer of the host; the answer is what it was before.

@@ -221,7 +221,8 @@ INSTANTIATE_TEST_SUITE_P(of, state_late_read,
                          testing::Values(late_read{"wqe", read_kind::wqe},
                                          late_read{"record", read_kind::record},
                                          late_read{"receive_wqe", read_kind::receive_wqe},
-                                         late_read{"atomic", read_kind::atomic}),
+                                         late_read{"atomic", read_kind::atomic},
+                                         late_read{"payload", read_kind::payload}),
                          [](const auto& each) { return std::string(each.param.name); });
 
 // SQER --------------------------------------------------------------------------------------------
