@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "common/level.h"
+#include "common/partition.h"
 #include "common/stream.h"
 #include "completion.h"
 #include "dma_engine.h"
@@ -88,7 +89,8 @@ struct nic::parts {
         functions(context.clock, shared.name + ".functions",
                   pcie_endpoint::reset_functions(context.params)),
         vports(context.clock, shared.name + ".vports",
-               pcie_endpoint::reset_vports(context.params, options.mac)) {
+               pcie_endpoint::reset_vports(context.params, options.mac)),
+        partitions(context.clock, shared.name + ".partitions", {}) {
     shared.mac = options.mac;
     build(sink, options);
   }
@@ -104,6 +106,7 @@ struct nic::parts {
   pcie_port port;
   level<function_map> functions;
   level<vport_table> vports;
+  level<partition_table> partitions;
 
   // From the host.
   std::unique_ptr<stream<mmio_write>> uar_writes =
@@ -318,7 +321,8 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                                {*command_context.reads, *command_context.lines, "pcie_endpoint"}},
                               {command_lines.get(), responder_lines.get()},
                               {requester_errors.get(), responder_errors.get()},
-                              {local_invalidations.get(), remote_invalidations.get()}});
+                              {local_invalidations.get(), remote_invalidations.get()},
+                              &partitions});
   dma = &add<dma_engine>(
       "dma_engine", dma_engine::ports{port,
                                       {{*fetch_dma.reads, *fetch_dma.done, "wqe_fetch"},

@@ -190,16 +190,25 @@ void qpc_ram::evaluate(cycle_t t) {
     item.trace = request.trace;
     item.kind = request.kind;
     item.index = request.index;
-    item.valid = store_.valid(request.kind, request.index);
-    item.data = store_.read(request.kind, request.index);
+    if (denied(t, request)) {
+      nic_.counters.add_for(request.function, counter::CtxPartitionDenied);
+    } else {
+      item.valid = store_.valid(request.kind, request.index);
+      item.data = store_.read(request.kind, request.index);
+    }
     port.lines.push(t, spec::Ram, item);
   }
+}
+
+bool qpc_ram::denied(cycle_t t, const context_read& request) const {
+  return request.function != 0 && ports_.partitions != nullptr &&
+         !ports_.partitions->read(t).reaches(request.function, request.kind, request.index);
 }
 
 void qpc_ram::forward_to_readers(cycle_t t, context_kind kind, std::uint32_t index) {
   for (read_port& port : ports_.reads) {
     port.lines.in_flight(t, [&](context_line& item) {
-      if (item.kind == kind && item.index == index) {
+      if (item.valid && item.kind == kind && item.index == index) {
         item.data = store_.read(kind, index);
       }
     });

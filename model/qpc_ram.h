@@ -7,7 +7,8 @@
 // line until a command writes that line with state RESET: a command that read the line before the
 // error and writes it after cannot undo it. The error bit of a send queue (UC, UD) likewise makes
 // the state SQER until a command writes RTS or RESET. An invalidated memory key stays invalid until
-// a command writes its line.
+// a command writes its line. A VF reaches the lines of its partition only: others are not valid for
+// it and read as zeros.
 #pragma once
 
 #include <array>
@@ -15,7 +16,9 @@
 #include <vector>
 
 #include "common/items.h"
+#include "common/level.h"
 #include "common/nic_shared.h"
+#include "common/partition.h"
 #include "common/stage.h"
 
 namespace carillon {
@@ -67,6 +70,7 @@ class qpc_ram final : public stage {
     std::vector<stream<context_write>*> writes;  ///< likewise
     std::vector<stream<qp_error>*> errors;
     std::vector<stream<key_invalidation>*> invalidations;
+    const level<partition_table>* partitions = nullptr;  ///< none: everybody reaches everything
   };
 
   qpc_ram(const sc_core::sc_module_name& name, nic_shared& nic, ports connected);
@@ -79,6 +83,7 @@ class qpc_ram final : public stage {
  private:
   void evaluate(cycle_t t) override;
   void forward_to_readers(cycle_t t, context_kind kind, std::uint32_t index);
+  [[nodiscard]] bool denied(cycle_t t, const context_read& request) const;
 
   nic_shared& nic_;
   ports ports_;

@@ -39,6 +39,7 @@ enum class counter : std::uint16_t {
   CtxReads,  // context reads
   CtxWrites,  // context writes
   CtxPortConflicts,  // reads that waited for a port
+  CtxPartitionDenied,  // context reads on behalf of a VF outside of its partition
   WqeParsed,  // WQEs accepted
   WqeInline,  // WQEs with inline data
   WqeMalformed,  // WQEs refused with a local QP operation error
@@ -152,7 +153,7 @@ struct counter_desc {
   const char* doc;
 };
 
-inline constexpr std::size_t CounterCount = 133;
+inline constexpr std::size_t CounterCount = 134;
 
 inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"pcie_rx_tlps", "pcie_rx", "TLPs received"},
@@ -183,6 +184,7 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"ctx_reads", "qpc_ram", "context reads"},
     {"ctx_writes", "qpc_ram", "context writes"},
     {"ctx_port_conflicts", "qpc_ram", "reads that waited for a port"},
+    {"ctx_partition_denied", "qpc_ram", "context reads on behalf of a VF outside of its partition"},
     {"wqe_parsed", "wqe_parser", "WQEs accepted"},
     {"wqe_inline", "wqe_parser", "WQEs with inline data"},
     {"wqe_malformed", "wqe_parser", "WQEs refused with a local QP operation error"},
