@@ -263,6 +263,7 @@ void packet_builder::take_packet(cycle_t t) {
   request.trace = added.packet.trace;
   request.kind = context_kind::qpc_address;
   request.index = added.packet.qpn;
+  request.function = added.packet.function;
   ports_.context_reads.push(t, ram::Hop, request);
   pending_.push_back(std::move(added));
   if (!other.empty() && other.next_take() <= busy) {
