@@ -279,8 +279,9 @@ void packet_builder::take_line(cycle_t t) {
   pending front = std::move(pending_.front());
   pending_.pop_front();
   packet_item& packet = front.packet;
-  if (packet.poisoned) {
-    nic_.counters.add(counter::PayloadReadErrors);
+  if (packet.poisoned || !line.valid) {
+    nic_.counters.add_for(packet.function, packet.poisoned ? counter::PayloadReadErrors
+                                                           : counter::TxPathUnreadable);
     ports_.frames.cancel(t, spec::MaxBeats);
     return;
   }

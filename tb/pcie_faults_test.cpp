@@ -42,6 +42,7 @@ constexpr kind_of_read Kinds[] = {
     {read_kind::payload, "payload_dma", 700},  {read_kind::record, "responder", 4},
     {read_kind::receive_wqe, "responder", 32}, {read_kind::atomic, "responder", 8},
     {read_kind::cq_record, "completion", 8},
+    {read_kind::context, "qpc_ram", 64},
 };
 
 struct consequence {
