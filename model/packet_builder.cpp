@@ -280,8 +280,8 @@ void packet_builder::take_line(cycle_t t) {
   pending_.pop_front();
   packet_item& packet = front.packet;
   if (packet.poisoned || !line.valid) {
-    nic_.counters.add_for(packet.function, packet.poisoned ? counter::PayloadReadErrors
-                                                           : counter::TxPathUnreadable);
+    nic_.counters.add_for(packet.function,
+                          packet.poisoned ? counter::PayloadReadErrors : counter::TxPathUnreadable);
     ports_.frames.cancel(t, spec::MaxBeats);
     return;
   }

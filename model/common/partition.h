@@ -40,9 +40,8 @@ struct partition_table {
   }
 
   [[nodiscard]] range of(std::uint16_t function, context_kind kind) const {
-    return function < functions.size()
-               ? functions[function][static_cast<std::size_t>(shared(kind))]
-               : range{};
+    return function < functions.size() ? functions[function][static_cast<std::size_t>(shared(kind))]
+                                       : range{};
   }
 
   [[nodiscard]] bool reaches(std::uint16_t function, context_kind kind, std::uint32_t index) const {

@@ -124,8 +124,7 @@ bool icm_lines::write(const context_id& id, const line& data) {
 icm_lines::outcome icm_lines::fetch(const context_id& id, std::uint16_t function,
                                     std::size_t spared) {
   if (find(id) != None) {
-    nic_.counters.add_for(function, counter::IcmMerges);
-    return outcome::fetching;
+    return outcome::coming;
   }
   if (base_ == 0) {
     nic_.counters.add(counter::IcmErrors);

@@ -32,7 +32,8 @@ class icm_lines {
   };
 
   enum class outcome : std::uint8_t {
-    fetching,  ///< its line comes
+    fetching,  ///< its line is read
+    coming,    ///< it was on its way already
     full,      ///< no register is free
     nowhere    ///< there is no memory to read
   };

@@ -81,6 +81,7 @@ void qpc_ram::serve_waiting(cycle_t t, std::size_t port, unsigned& left) {
   if (!front.empty && !icm_->holds(id)) {
     switch (icm_->fetch(id, front.request.function, spared_)) {
       case icm_lines::outcome::fetching:
+      case icm_lines::outcome::coming:
         front.history.waits_for(context_, mine.site, t, miss_);
         return;
       case icm_lines::outcome::full:
@@ -143,6 +144,9 @@ void qpc_ram::take_icm_read(cycle_t t, std::size_t port, unsigned& left) {
       return;
     }
     empty = outcome == icm_lines::outcome::nowhere;
+    if (outcome == icm_lines::outcome::coming) {
+      nic_.counters.add_for(function, counter::IcmMerges);
+    }
   }
   --left;
   const context_read request = io.requests.take(t);
