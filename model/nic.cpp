@@ -386,6 +386,14 @@ pcie_port& nic::pcie() {
   return parts_->port;
 }
 
+context_sizes nic::contexts() const {
+  return context_sizes::of(parts_->shared.context.params);
+}
+
+context_sizes nic::contexts(std::uint16_t function) const {
+  return contexts().of(parts_->partitions.read(parts_->shared.context.clock.now()), function);
+}
+
 void nic::on_frame(frame_item&& frame, ps_t first_bit, ps_t last_bit) {
   parts_->ingress->on_frame(std::move(frame), first_bit, last_bit);
 }

@@ -48,6 +48,8 @@ class two_hosts {
 
   [[nodiscard]] device& driver() { return system_->at(0).driver; }
 
+  [[nodiscard]] nic& adapter() { return system_->at(0).adapter; }
+
   [[nodiscard]] std::uint64_t icm_base_register() const {
     return static_cast<std::uint64_t>(params.nic.bar0_base) + bar0::IcmBase;
   }
@@ -126,6 +128,14 @@ TEST(nic_icm_driver, lends_the_pages_that_hca_cap_asks_for) {
   EXPECT_EQ(hosts.driver().capabilities().icm_pages, 53568U * 64 / 4096);
   EXPECT_NE(base, 0U);
   EXPECT_EQ(base % 4096, 0U);
+}
+
+TEST(nic_icm_driver, a_nic_tells_the_memory_that_its_contexts_take) {
+  two_hosts hosts("on_chip");
+  EXPECT_EQ(hosts.adapter().contexts().total_bytes(), 53568U * 64);
+  EXPECT_EQ(hosts.adapter().contexts().bytes(context_kind::mkey), 16384U * 64);
+  // The chip has not been divided.
+  EXPECT_EQ(hosts.adapter().contexts(0), hosts.adapter().contexts());
 }
 
 TEST(nic_icm_driver, lends_nothing_if_contexts_are_on_the_chip) {
