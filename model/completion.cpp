@@ -294,9 +294,10 @@ void completion::read_records(cycle_t t) {
 void completion::accept(cycle_t t, stream<cqe_item>& in) {
   request_slot slot;
   slot.item = in.take(t);
-  slot.generation = cqs_[slot.item.cqn].generation;
+  const cq_state& cq = cqs_[slot.item.cqn];
+  slot.generation = cq.generation;
   slot.history = held_history(slot.item.trace, t, order_);
-  io_.context_reads.push(t, 1, {slot.item.trace, context_kind::cqc, slot.item.cqn});
+  io_.context_reads.push(t, 1, {slot.item.trace, context_kind::cqc, slot.item.cqn, cq.function});
   event_read_last_ = false;
   slots_.push(slot);
 }

@@ -1,8 +1,10 @@
 #include "nic.h"
 
+#include <optional>
 #include <utility>
 
 #include "common/level.h"
+#include "common/partition.h"
 #include "common/stream.h"
 #include "completion.h"
 #include "dma_engine.h"
@@ -88,7 +90,9 @@ struct nic::parts {
         functions(context.clock, shared.name + ".functions",
                   pcie_endpoint::reset_functions(context.params)),
         vports(context.clock, shared.name + ".vports",
-               pcie_endpoint::reset_vports(context.params, options.mac)) {
+               pcie_endpoint::reset_vports(context.params, options.mac)),
+        partitions(context.clock, shared.name + ".partitions", {}),
+        icm_base(context.clock, shared.name + ".icm_base", 0) {
     shared.mac = options.mac;
     build(sink, options);
   }
@@ -104,6 +108,8 @@ struct nic::parts {
   pcie_port port;
   level<function_map> functions;
   level<vport_table> vports;
+  level<partition_table> partitions;
+  level<std::uint64_t> icm_base;
 
   // From the host.
   std::unique_ptr<stream<mmio_write>> uar_writes =
@@ -226,6 +232,11 @@ struct nic::parts {
   std::unique_ptr<stream<cq_command>> cq_commands =
       make.of<cq_command>("pcie_endpoint.completion_command", ShortQueue);
 
+  /// Of contexts in host memory only.
+  std::optional<dma_pair> icm_dma;
+  std::unique_ptr<stream<dma_write>> icm_writes;
+  std::optional<icm_lines::ports> icm;
+
   std::vector<std::unique_ptr<clocked>> stages;
   pcie_rx* receive_side = nullptr;
   dma_engine* dma = nullptr;
@@ -258,6 +269,12 @@ struct nic::parts {
 };
 
 void nic::parts::build(frame_sink& sink, const nic_options& options) {
+  if (shared.context.params.nic.icm == nic_icm::HostMemory) {
+    icm_dma.emplace(make, "qpc_ram", DmaQueue,
+                    static_cast<unsigned>(shared.context.params.nic.icm_misses));
+    icm_writes = make.of<dma_write>("qpc_ram.dma_write", LineQueue);
+    icm.emplace(icm_lines::ports{*icm_dma->reads, *icm_dma->done, *icm_writes, icm_base});
+  }
   receive_side =
       &add<pcie_rx>("pcie_rx", pcie_rx::ports{port, functions, *uar_writes, *uar_reads,
                                               *register_writes, *register_reads, *completion_tlps,
@@ -321,18 +338,24 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                                {*command_context.reads, *command_context.lines, "pcie_endpoint"}},
                               {command_lines.get(), responder_lines.get()},
                               {requester_errors.get(), responder_errors.get()},
-                              {local_invalidations.get(), remote_invalidations.get()}});
-  dma = &add<dma_engine>(
-      "dma_engine", dma_engine::ports{port,
-                                      {{*fetch_dma.reads, *fetch_dma.done, "wqe_fetch"},
-                                       {*payload_reads.reads, *payload_reads.done, "payload_dma"},
-                                       {*receive_dma.reads, *receive_dma.done, "responder"},
-                                       {*record_dma.reads, *record_dma.done, "completion"}},
-                                      {{*payload_writes, "responder", true},
-                                       {*response_writes, "requester", true},
-                                       {*cqe_writes, "completion"}},
-                                      {register_answers.get(), uar_answers.get(), refusals.get()},
-                                      *completion_tlps});
+                              {local_invalidations.get(), remote_invalidations.get()},
+                              &partitions,
+                              icm ? &*icm : nullptr});
+  dma_engine::ports masters{port,
+                            {{*fetch_dma.reads, *fetch_dma.done, "wqe_fetch"},
+                             {*payload_reads.reads, *payload_reads.done, "payload_dma"},
+                             {*receive_dma.reads, *receive_dma.done, "responder"},
+                             {*record_dma.reads, *record_dma.done, "completion"}},
+                            {{*payload_writes, "responder", true},
+                             {*response_writes, "requester", true},
+                             {*cqe_writes, "completion"}},
+                            {register_answers.get(), uar_answers.get(), refusals.get()},
+                            *completion_tlps};
+  if (icm) {
+    masters.reads.push_back({*icm_dma->reads, *icm_dma->done, "qpc_ram"});
+    masters.writes.push_back({*icm_writes, "qpc_ram"});
+  }
+  dma = &add<dma_engine>("dma_engine", std::move(masters));
   add<pcie_endpoint>("pcie_endpoint",
                      pcie_endpoint::ports{*register_writes,
                                           *register_reads,
@@ -343,7 +366,8 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                                           {fetch_commands.get(), sched_commands.get(),
                                            requester_commands.get(), responder_commands.get()},
                                           *cq_commands,
-                                          *srq_commands},
+                                          *srq_commands,
+                                          &icm_base},
                      options.mac);
 }
 
@@ -363,6 +387,14 @@ const counter_block& nic::counters() const {
 
 pcie_port& nic::pcie() {
   return parts_->port;
+}
+
+context_sizes nic::contexts() const {
+  return context_sizes::of(parts_->shared.context.params);
+}
+
+context_sizes nic::contexts(std::uint16_t function) const {
+  return contexts().of(parts_->partitions.read(parts_->shared.context.clock.now()), function);
 }
 
 void nic::on_frame(frame_item&& frame, ps_t first_bit, ps_t last_bit) {

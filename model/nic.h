@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "common/context_sizes.h"
 #include "common/frame_sink.h"
 #include "common/items.h"
 #include "common/nic_shared.h"
@@ -33,6 +34,10 @@ class nic {
   [[nodiscard]] nic_shared& shared();
   [[nodiscard]] const counter_block& counters() const;
   [[nodiscard]] pcie_port& pcie();
+
+  /// The context lines that there are, and those of a function's partition.
+  [[nodiscard]] context_sizes contexts() const;
+  [[nodiscard]] context_sizes contexts(std::uint16_t function) const;
 
   /// A frame is on its way here (see rx_mac).
   void on_frame(frame_item&& frame, ps_t first_bit, ps_t last_bit);

@@ -161,6 +161,7 @@ void packet_builder::take_packet(cycle_t t) {
   request.trace = added.packet.trace;
   request.kind = context_kind::qpc_address;
   request.index = added.packet.qpn;
+  request.function = added.packet.function;
   ports_.context_reads.push(t, ram::Hop, request);
   pending_.push_back(std::move(added));
   if (!other.empty() && other.next_take() <= busy) {
@@ -177,13 +178,11 @@ void packet_builder::take_line(cycle_t t) {
   pending_.pop_front();
   packet_item& packet = front.packet;
   const qpc_address path = qpc_address::unpack(line.data.data());
-  if (packet.life != path.life) {
-    nic_.counters.add_for(packet.function, counter::TxStalePackets);
-    ports_.frames.cancel(t, spec::MaxBeats);
-    return;
-  }
-  if (packet.poisoned) {
-    nic_.counters.add(counter::PayloadReadErrors);
+  const bool stale = line.valid && packet.life != path.life;
+  if (stale || packet.poisoned || !line.valid) {
+    nic_.counters.add_for(packet.function, stale             ? counter::TxStalePackets
+                                           : packet.poisoned ? counter::PayloadReadErrors
+                                                             : counter::TxPathUnreadable);
     ports_.frames.cancel(t, spec::MaxBeats);
     return;
   }

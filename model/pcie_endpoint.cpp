@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "common/context_sizes.h"
 #include "common/error.h"
 #include "gen/bytes.h"
 #include "gen/stages.h"
@@ -18,6 +19,7 @@ namespace {
 namespace spec = stage_spec::pcie_endpoint;
 
 constexpr unsigned DwordBytes = 4;
+constexpr std::uint32_t Initialised = 2;  ///< in the register init_state
 
 template <class T>
 constexpr T narrow(std::int64_t value) {
@@ -40,6 +42,10 @@ command_limits limits_of(const parameters& params, std::uint64_t mac) {
   limits.link_gbps = narrow<std::uint16_t>(params.wire.rate_gbps);
   limits.port_mtu = narrow<std::uint16_t>(params.wire.ethernet_mtu);
   limits.msix_vectors = narrow<std::uint16_t>(params.nic.msix_vectors);
+  if (params.nic.icm == nic_icm::HostMemory) {
+    const std::uint64_t bytes = context_sizes::of(params).total_bytes();
+    limits.icm_pages = narrow<std::uint32_t>((bytes + IcmPageBytes - 1) / IcmPageBytes);
+  }
   limits.mac = mac;
   return limits;
 }
@@ -207,6 +213,10 @@ void pcie_endpoint::write(const mmio_write& access, cycle_t t) {
   }
   const bool command_input =
       registers && access.offset >= bar0::CmdIn && access.offset < bar0::CmdIn + bar0::CmdInBytes;
+  const bool icm_base = registers && access.offset < bar0::IcmBase + 8 &&
+                        access.offset + access.length > bar0::IcmBase;
+  // Contexts stay where they are while there can be any.
+  denied = denied || (icm_base && (access.function != 0 || core_.init_state(0) == Initialised));
   if (denied || (command_input && mine.busy)) {
     nic_.counters.add(counter::RegisterDenied);
     return;
@@ -216,6 +226,10 @@ void pcie_endpoint::write(const mmio_write& access, cycle_t t) {
     return;
   }
   std::memcpy(image.data() + access.offset, access.data.data(), access.length);
+  if (icm_base && ports_.icm_base != nullptr) {
+    ports_.icm_base->write(
+        t, bytes::load_be<8>(&image[bar0::IcmBase]) & ~std::uint64_t{IcmPageBytes - 1});
+  }
 }
 
 void pcie_endpoint::ring(std::uint16_t function, std::uint32_t input_bytes, cycle_t t) {
@@ -253,7 +267,10 @@ void pcie_endpoint::evaluate(cycle_t t) {
   }
   if (ports_.lines.takeable(t)) {
     const context_line line = ports_.lines.take(t);
-    core_.observe(line.kind, line.index, line.data);
+    // Without a line (its memory did not answer) the tables keep what commands have set.
+    if (line.valid) {
+      core_.observe(line.kind, line.index, line.data);
+    }
     ++answered_;
   }
   serve(t);

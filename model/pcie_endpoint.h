@@ -27,15 +27,16 @@ namespace carillon {
 class pcie_endpoint final : public stage {
  public:
   struct ports {
-    stream<mmio_write>& writes;               ///< of BAR0 and BAR4 - pcie_rx
-    stream<mmio_read>& reads;                 ///< likewise - pcie_rx
-    stream<mmio_answer>& answers;             ///< - dma_engine
-    stream<context_read>& line_reads;         ///< what the pipeline may have changed - qpc_ram
-    stream<context_line>& lines;              ///< - qpc_ram
-    stream<context_write>& line_writes;       ///< - qpc_ram
-    std::vector<stream<qp_command>*> owners;  ///< - wqe_fetch, tx_sched, requester, responder
-    stream<cq_command>& completion;           ///< CQs and EQs created or destroyed - completion
-    stream<srq_command>& srqs;                ///< SRQs created, destroyed or armed - responder
+    stream<mmio_write>& writes;                ///< of BAR0 and BAR4 - pcie_rx
+    stream<mmio_read>& reads;                  ///< likewise - pcie_rx
+    stream<mmio_answer>& answers;              ///< - dma_engine
+    stream<context_read>& line_reads;          ///< what the pipeline may have changed - qpc_ram
+    stream<context_line>& lines;               ///< - qpc_ram
+    stream<context_write>& line_writes;        ///< - qpc_ram
+    std::vector<stream<qp_command>*> owners;   ///< - wqe_fetch, tx_sched, requester, responder
+    stream<cq_command>& completion;            ///< CQs and EQs created or destroyed - completion
+    stream<srq_command>& srqs;                 ///< SRQs created, destroyed or armed - responder
+    level<std::uint64_t>* icm_base = nullptr;  ///< where contexts are in host memory - qpc_ram
   };
 
   /// `mac`: of function 0; function n has mac + n.

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "gen/contexts.h"
 #include "gen/stages.h"
 
 namespace carillon {
@@ -11,121 +10,57 @@ namespace {
 
 namespace spec = stage_spec::qpc_ram;
 
-constexpr std::size_t bank_index(context_kind kind) {
-  return static_cast<std::size_t>(kind);
-}
-
-context_store::sizes sizes_of(const parameters& params) {
-  const auto log2 = [](std::int64_t value) { return static_cast<unsigned>(value); };
-  return {log2(params.nic.log_max_qp),   log2(params.nic.log_max_cq),
-          log2(params.nic.log_max_mkey), log2(params.nic.log_max_mtt_lines),
-          log2(params.nic.log_max_srq),  log2(params.nic.log_max_eq)};
-}
-
 }  // namespace
-
-context_store::context_store(const sizes& lines) {
-  const std::size_t qps = std::size_t{1} << lines.log_qps;
-  for (const auto kind : {context_kind::qpc_common, context_kind::qpc_address,
-                          context_kind::qpc_requester, context_kind::qpc_responder}) {
-    banks_[bank_index(kind)].resize(qps);
-  }
-  const auto give = [this](context_kind kind, unsigned log_lines) {
-    banks_[bank_index(kind)].resize(std::size_t{1} << log_lines);
-  };
-  give(context_kind::cqc, lines.log_cqs);
-  give(context_kind::mkey, lines.log_mkeys);
-  give(context_kind::mtt, lines.log_mtt_lines);
-  give(context_kind::srq, lines.log_srqs);
-  give(context_kind::eqc, lines.log_eqs);
-  errors_.resize(qps);
-  send_errors_.resize(qps);
-  invalid_keys_.resize(std::size_t{1} << lines.log_mkeys);
-}
-
-const std::vector<context_store::line>& context_store::bank(context_kind kind) const {
-  return banks_[bank_index(kind)];
-}
-
-bool context_store::valid(context_kind kind, std::uint32_t index) const {
-  return index < bank(kind).size();
-}
-
-context_store::line context_store::read(context_kind kind, std::uint32_t index) const {
-  if (!valid(kind, index)) {
-    return {};
-  }
-  line result = bank(kind)[index];
-  if (kind == context_kind::qpc_common && (errors_[index] || send_errors_[index])) {
-    qpc_common common = qpc_common::unpack(result.data());
-    common.state = errors_[index] ? qp_state::Err : qp_state::Sqer;
-    common.pack(result.data());
-  } else if (kind == context_kind::mkey && invalid_keys_[index]) {
-    mkey_line key = mkey_line::unpack(result.data());
-    key.valid = 0;
-    key.pack(result.data());
-  }
-  return result;
-}
-
-bool context_store::write(context_kind kind, std::uint32_t index, const line& data) {
-  if (!valid(kind, index)) {
-    return false;
-  }
-  banks_[bank_index(kind)][index] = data;
-  if (kind == context_kind::qpc_common) {
-    const qp_state state = qpc_common::unpack(data.data()).state;
-    if (state == qp_state::Reset) {
-      errors_[index] = false;
-    }
-    if (state == qp_state::Reset || state == qp_state::Rts) {
-      send_errors_[index] = false;
-    }
-  } else if (kind == context_kind::mkey) {
-    invalid_keys_[index] = false;
-  }
-  return true;
-}
-
-void context_store::set_error(std::uint32_t qpn, bool send_queue_only) {
-  // An owner may fail just before it hears of a reset: that error belongs to the life before.
-  if (qpn < errors_.size() &&
-      qpc_common::unpack(bank(context_kind::qpc_common)[qpn].data()).state != qp_state::Reset) {
-    (send_queue_only ? send_errors_ : errors_)[qpn] = true;
-  }
-}
-
-void context_store::invalidate(std::uint32_t mkey) {
-  if (mkey < invalid_keys_.size()) {
-    invalid_keys_[mkey] = true;
-  }
-}
 
 qpc_ram::qpc_ram(const sc_core::sc_module_name& name, nic_shared& nic, ports connected)
     : stage(name, nic.context, "qpc_ram"),
       nic_(nic),
       ports_(std::move(connected)),
-      store_(sizes_of(nic.context.params)) {
-  for (read_port& port : ports_.reads) {
+      store_(context_sizes::of(nic.context.params), ports_.icm == nullptr),
+      readers_(ports_.reads.size()),
+      write_stalled_(ports_.writes.size(), NeverCycle),
+      order_(nic.context.trace.intern("order")),
+      miss_(nic.context.trace.intern("icm_miss")),
+      registers_(nic.context.trace.intern("icm_register")),
+      ram_port_(nic.context.trace.intern("ram_port")) {
+  if (ports_.icm != nullptr) {
+    icm_ = std::make_unique<icm_lines>(nic, store_.sizes(), *ports_.icm);
+    ports_.icm->reads.from(*this, site());
+    ports_.icm->writes.from(*this, site());
+    ports_.icm->done.to(*this, site());
+    watch(ports_.icm->done, {});
+  }
+  for (std::size_t i = 0; i < ports_.reads.size(); ++i) {
+    read_port& port = ports_.reads[i];
     const trace_site booked = nic.context.trace.site(path(), port.row);
+    reader& mine = readers_[i];
+    mine.site = booked;
     port.requests.to(*this, booked);
     port.lines.from(*this, booked);
-    watch(port.requests,
-          {blocker::credit(port.lines),
-           blocker::condition("ram_port", [this](cycle_t t) { return full_cycle_ == t; })});
+    std::vector<blocker> reasons{blocker::credit(port.lines),
+                                 blocker::condition("ram_port", [this, &mine](cycle_t t) {
+                                   return full_cycle_ == t || mine.served == t;
+                                 })};
+    if (icm_ != nullptr) {
+      reasons.push_back(
+          blocker::condition("icm_register", [&mine](cycle_t t) { return mine.stalled == t; }));
+    }
+    watch(port.requests, std::move(reasons));
   }
-  const auto one_write_a_cycle = [this](stream_base& input) {
-    std::vector<blocker> others;
+  for (std::size_t i = 0; i < ports_.writes.size(); ++i) {
+    stream<context_write>& input = *ports_.writes[i];
+    std::vector<blocker> reasons;
+    if (icm_ != nullptr) {
+      reasons.push_back(blocker::condition(
+          "icm_register", [this, i](cycle_t t) { return write_stalled_[i] == t; }));
+    }
     for (auto* other : ports_.writes) {
       if (other != &input) {
-        others.push_back(blocker::arbiter(*other));
+        reasons.push_back(blocker::arbiter(*other));
       }
     }
-    return others;
-  };
-  for (auto* writes : ports_.writes) {
-    writes->to(*this, site());
-    watch(*writes, one_write_a_cycle(*writes));
+    input.to(*this, site());
+    watch(input, std::move(reasons));
   }
   for (auto* errors : ports_.errors) {
     errors->to(*this, site());
@@ -138,20 +73,48 @@ qpc_ram::qpc_ram(const sc_core::sc_module_name& name, nic_shared& nic, ports con
 }
 
 void qpc_ram::evaluate(cycle_t t) {
+  if (icm_ == nullptr) {
+    take_marks(t);
+    take_write(t);
+    take_reads(t);
+    return;
+  }
+  stalled_ = false;
+  spared_ = 0;
+  cache_written_ = false;
+  icm_->follow(t);
+  if (ports_.icm->done.takeable(t)) {
+    if (const auto lost = icm_->take_answer(t)) {
+      fail_waiting(*lost);
+    }
+  }
+  take_marks(t);
+  take_icm_write(t);
+  install_line(t);
+  take_icm_reads(t);
+  if (icm_->issue(t) || icm_->ready() || (stalled_ && icm_->room())) {
+    wake(t + 1);
+  }
+}
+
+void qpc_ram::take_marks(cycle_t t) {
   for (auto* errors : ports_.errors) {
     if (errors->takeable(t)) {
       const qp_error item = errors->take(t);
       store_.set_error(item.qpn, item.send_queue_only);
-      forward_to_readers(t, context_kind::qpc_common, item.qpn);
+      forward_to_readers(t, {context_kind::qpc_common, item.qpn}, nullptr);
     }
   }
   for (auto* invalidations : ports_.invalidations) {
     if (invalidations->takeable(t)) {
       const std::uint32_t index = invalidations->take(t).index;
       store_.invalidate(index);
-      forward_to_readers(t, context_kind::mkey, index);
+      forward_to_readers(t, {context_kind::mkey, index}, nullptr);
     }
   }
+}
+
+void qpc_ram::take_write(cycle_t t) {
   bool written = false;
   for (auto* writes : ports_.writes) {
     if (!writes->takeable(t)) {
@@ -164,10 +127,13 @@ void qpc_ram::evaluate(cycle_t t) {
     const context_write item = writes->take(t);
     nic_.counters.add(counter::CtxWrites);
     if (store_.write(item.kind, item.index, item.data)) {
-      forward_to_readers(t, item.kind, item.index);
+      forward_to_readers(t, {item.kind, item.index}, &item.data);
     }
     written = true;
   }
+}
+
+void qpc_ram::take_reads(cycle_t t) {
   unsigned left = spec::ReadPorts;
   for (read_port& port : ports_.reads) {
     if (!port.requests.takeable(t)) {
@@ -186,24 +152,52 @@ void qpc_ram::evaluate(cycle_t t) {
     --left;
     const context_read request = port.requests.take(t);
     nic_.counters.add(counter::CtxReads);
-    context_line item;
-    item.trace = request.trace;
-    item.kind = request.kind;
-    item.index = request.index;
-    item.valid = store_.valid(request.kind, request.index);
-    item.data = store_.read(request.kind, request.index);
+    context_line item = answer_to(request);
+    if (!denied(t, request)) {
+      item.valid = store_.valid(request.kind, request.index);
+      item.data = store_.read(request.kind, request.index);
+    }
     port.lines.push(t, spec::Ram, item);
   }
 }
 
-void qpc_ram::forward_to_readers(cycle_t t, context_kind kind, std::uint32_t index) {
+context_line qpc_ram::answer_to(const context_read& request) {
+  context_line item;
+  item.trace = request.trace;
+  item.kind = request.kind;
+  item.index = request.index;
+  return item;
+}
+
+bool qpc_ram::denied(cycle_t t, const context_read& request) {
+  if (request.function == 0 || ports_.partitions == nullptr ||
+      ports_.partitions->read(t).reaches(request.function, request.kind, request.index)) {
+    return false;
+  }
+  nic_.counters.add_for(request.function, counter::CtxPartitionDenied);
+  return true;
+}
+
+void qpc_ram::forward_to_readers(cycle_t t, const context_id& id, const context_store::line* data) {
   for (read_port& port : ports_.reads) {
     port.lines.in_flight(t, [&](context_line& item) {
-      if (item.kind == kind && item.index == index) {
-        item.data = store_.read(kind, index);
+      if (item.valid && item.kind == id.kind && item.index == id.index) {
+        if (data != nullptr) {
+          item.data = *data;
+        }
+        store_.overlay(id.kind, id.index, item.data);
       }
     });
   }
+}
+
+context_store::line qpc_ram::debug_read(context_kind kind, std::uint32_t index) const {
+  if (icm_ == nullptr || !store_.valid(kind, index)) {
+    return store_.read(kind, index);
+  }
+  context_store::line data = icm_->debug_read({kind, index});
+  store_.overlay(kind, index, data);
+  return data;
 }
 
 }  // namespace carillon

@@ -7,52 +7,30 @@
 // line until a command writes that line with state RESET: a command that read the line before the
 // error and writes it after cannot undo it. The error bit of a send queue (UC, UD) likewise makes
 // the state SQER until a command writes RTS or RESET. An invalidated memory key stays invalid until
-// a command writes its line.
+// a command writes its line. A VF reaches the lines of its partition only: others are not valid for
+// it and read as zeros.
+//
+// With nic.icm = host_memory the lines are in host memory and the RAM is a cache of them. A read
+// that finds its line takes as long as ever; one that does not waits for `icm_miss`, and the later
+// reads of its reader behind it. Other readers go on.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <memory>
+#include <string_view>
 #include <vector>
 
+#include "common/held_history.h"
 #include "common/items.h"
+#include "common/level.h"
 #include "common/nic_shared.h"
+#include "common/partition.h"
+#include "common/ring.h"
 #include "common/stage.h"
+#include "qpc_ram/context_store.h"
+#include "qpc_ram/icm_lines.h"
 
 namespace carillon {
-
-/// What the RAM holds, without time: lines by kind and index.
-class context_store {
- public:
-  using line = std::array<std::uint8_t, BeatBytes>;
-
-  /// How many lines of each kind there are, as log2.
-  struct sizes {
-    unsigned log_qps = 0;
-    unsigned log_cqs = 0;
-    unsigned log_mkeys = 0;
-    unsigned log_mtt_lines = 0;
-    unsigned log_srqs = 0;
-    unsigned log_eqs = 0;
-  };
-
-  explicit context_store(const sizes& lines);
-
-  [[nodiscard]] bool valid(context_kind kind, std::uint32_t index) const;
-  /// The line as a reader sees it; zeros for an index that does not exist.
-  [[nodiscard]] line read(context_kind kind, std::uint32_t index) const;
-  /// False, and nothing happens, for an index that does not exist.
-  bool write(context_kind kind, std::uint32_t index, const line& data);
-  void set_error(std::uint32_t qpn, bool send_queue_only = false);
-  void invalidate(std::uint32_t mkey);
-
- private:
-  [[nodiscard]] const std::vector<line>& bank(context_kind kind) const;
-
-  std::array<std::vector<line>, ContextKinds> banks_;
-  std::vector<bool> errors_;
-  std::vector<bool> send_errors_;
-  std::vector<bool> invalid_keys_;
-};
 
 class qpc_ram final : public stage {
  public:
@@ -67,23 +45,68 @@ class qpc_ram final : public stage {
     std::vector<stream<context_write>*> writes;  ///< likewise
     std::vector<stream<qp_error>*> errors;
     std::vector<stream<key_invalidation>*> invalidations;
+    const level<partition_table>* partitions = nullptr;  ///< none: everybody reaches everything
+    const icm_lines::ports* icm = nullptr;               ///< needed if the lines are in host memory
   };
 
   qpc_ram(const sc_core::sc_module_name& name, nic_shared& nic, ports connected);
 
-  /// A debug look at a line, outside time (transport_dbg).
-  [[nodiscard]] context_store::line debug_read(context_kind kind, std::uint32_t index) const {
-    return store_.read(kind, index);
-  }
+  /// A debug look at a line, outside time (transport_dbg). Of a line that is in host memory only
+  /// the chip knows nothing: zeros.
+  [[nodiscard]] context_store::line debug_read(context_kind kind, std::uint32_t index) const;
 
  private:
+  /// A read that was taken and whose line is not on its way yet, because it or one before it
+  /// missed.
+  struct waiting_read {
+    context_read request;
+    held_history history;
+    bool empty = false;  ///< it gets no line: denied, no such index, or memory did not answer
+  };
+
+  /// A reader's state while lines are in host memory.
+  struct reader {
+    trace_site site;
+    ring<waiting_read> waiting;
+    cycle_t served = NeverCycle;   ///< when the oldest waiting read was served last
+    cycle_t stalled = NeverCycle;  ///< when a new read found no register for its miss
+  };
+
   void evaluate(cycle_t t) override;
-  void forward_to_readers(cycle_t t, context_kind kind, std::uint32_t index);
+  void take_marks(cycle_t t);
+  void take_write(cycle_t t);
+  void take_reads(cycle_t t);
+  /// What a reader gets without its line.
+  [[nodiscard]] static context_line answer_to(const context_read& request);
+  [[nodiscard]] bool denied(cycle_t t, const context_read& request);
+  /// Tells the reads under way that a line was written (`data`), or its marks alone.
+  void forward_to_readers(cycle_t t, const context_id& id, const context_store::line* data);
+
+  // Lines in host memory (qpc_ram/icm_reads.cpp)
+  void take_icm_write(cycle_t t);
+  void install_line(cycle_t t);
+  void take_icm_reads(cycle_t t);
+  void serve_waiting(cycle_t t, std::size_t port, unsigned& left);
+  void take_icm_read(cycle_t t, std::size_t port, unsigned& left);
+  void fail_waiting(const context_id& id);
+  [[nodiscard]] bool wanted(const context_id& id) const;
+  /// Its line, marks laid over.
+  void fill(context_line& item, const context_store::line& data) const;
 
   nic_shared& nic_;
   ports ports_;
   context_store store_;
-  cycle_t full_cycle_ = NeverCycle;  ///< the cycle in which all read slots were taken
+  std::unique_ptr<icm_lines> icm_;
+  std::vector<reader> readers_;         ///< by read port
+  std::vector<cycle_t> write_stalled_;  ///< by write port: when no register was free
+  bool cache_written_ = false;          ///< in this evaluation
+  bool stalled_ = false;                ///< in this evaluation, for a register
+  std::size_t spared_ = 0;              ///< registers that reads leave to a stalled write
+  cycle_t full_cycle_ = NeverCycle;     ///< the cycle in which all read slots were taken
+  name_id order_ = 0;
+  name_id miss_ = 0;
+  name_id registers_ = 0;
+  name_id ram_port_ = 0;
 };
 
 }  // namespace carillon

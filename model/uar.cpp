@@ -111,6 +111,7 @@ void uar::look_up(cycle_t t) {
                                         context_.trace.end_of(event.trace), time_of(t));
     request.kind = context_kind::qpc_common;
     request.index = head.qpn;
+    request.function = event.page.function;
     ports_.context_reads.push(t, ram::Hop, request);
     in_flight_.push_back(next);
   }

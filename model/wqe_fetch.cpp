@@ -157,6 +157,7 @@ void wqe_fetch::take_doorbell(cycle_t t) {
   request.trace = item.trace;
   request.kind = context_kind::qpc_common;
   request.index = item.qpn;
+  request.function = item.function;
   ports_.context_reads.push(t, ram::Hop, request);
   item.wqe.reset();
   const std::uint32_t generation = queues_[item.qpn].generation;

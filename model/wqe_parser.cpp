@@ -231,7 +231,7 @@ void wqe_parser::walk(cycle_t t) {
     const auto [history, begin] = rules_.departs(ports::MkeyRead, visible);
     io_.mkey_read.push_reserved(
         begin, static_cast<unsigned>(visible - begin),
-        {history, context_kind::mkey, claim_of(now.wqe, now.shape, i).index()});
+        {history, context_kind::mkey, claim_of(now.wqe, now.shape, i).index(), now.qp.function_id});
   }
 }
 
@@ -246,9 +246,9 @@ void wqe_parser::take_wqe(cycle_t t) {
   if (rules_.ctx_slots_full(t)) {
     return;  // the next context line taken re-arms
   }
-  const std::uint32_t qpn = io_.wqe.take(t).qpn;
+  const wqe_item wqe = io_.wqe.take(t);
   const auto [history, begin] = rules_.departs(ports::CtxRead, t + 1);
-  io_.ctx_read.push_reserved(begin, 1, {history, context_kind::qpc_common, qpn});
+  io_.ctx_read.push_reserved(begin, 1, {history, context_kind::qpc_common, wqe.qpn, wqe.function});
 }
 
 void wqe_parser::release(cycle_t /*t*/) {

@@ -85,6 +85,7 @@ TEST_P(completion_events, an_armed_CQ_tells_its_EQ_five_cycles_behind_the_CQE) {
   uar.at(10, arm_bell(0, 0));
   requester.at(20, item(7));  // taken in 21
   finish();
+  EXPECT_TRUE(ram.all_asked_for(Owner)) << "the lines of the CQ and of the EQ";
   ASSERT_EQ(dma.written.size(), 2U);
   EXPECT_EQ(dma.written[0].write.address, Base);
   EXPECT_EQ(dma.written[0].visible, 31U);

@@ -101,6 +101,8 @@ class path_server : public stage {
   unsigned first_delay = 0;  ///< of the first line, if not 0
   cycle_t opens = 0;         ///< takes no request before
   unsigned served = 0;
+  bool readable = true;
+  std::vector<std::uint16_t> functions;  ///< on whose behalf, in order
 
  private:
   void evaluate(cycle_t t) override {
@@ -121,7 +123,8 @@ class path_server : public stage {
     out.trace = in.trace;
     out.kind = in.kind;
     out.index = in.index;
-    out.valid = true;
+    out.valid = readable;
+    functions.push_back(in.function);
     paths.at(in.index).pack(out.data.data());
     lines_.push(t, served == 0 && first_delay != 0 ? first_delay : delay, out);
     ++served;
@@ -646,6 +649,32 @@ TEST_P(packet_builder_bench, a_packet_of_an_earlier_life_of_its_qp_never_reaches
   EXPECT_EQ(bench.count(counter::TxStalePackets), 2U);
   EXPECT_EQ(bench.nic.counters.value_for(1, counter::TxStalePackets), 1U);
   EXPECT_EQ(bench.nic.buffers.in_use(), 1U) << "the buffers of the stale ones are free";
+  finish();
+}
+
+TEST_P(packet_builder_bench, a_path_is_looked_up_on_behalf_of_the_packets_function) {
+  sink_frames();
+  packet_item packet = request(Write, 64);
+  packet.function = 9;
+  fill(10, std::move(packet));
+  bench.run(400);
+  EXPECT_EQ(paths.functions, (std::vector<std::uint16_t>{9}));
+  finish();
+}
+
+TEST_P(packet_builder_bench, a_packet_whose_path_cannot_be_read_never_reaches_the_wire) {
+  sink_frames();
+  paths.readable = false;
+  packet_item packet = request(Write, 4096);
+  packet.function = 9;
+  fill(10, std::move(packet));
+  direct.at(50, acknowledge());
+  bench.run(400);
+  EXPECT_TRUE(frames->items.empty());
+  EXPECT_EQ(bench.count(counter::TxPathUnreadable), 2U);
+  EXPECT_EQ(bench.nic.counters.value_for(9, counter::TxPathUnreadable), 1U);
+  EXPECT_EQ(bench.count(counter::PayloadReadErrors), 0U);
+  EXPECT_EQ(bench.nic.buffers.in_use(), 0U);
   finish();
 }
 

@@ -492,6 +492,7 @@ TEST_P(payload_dma_bench, a_page_list_is_walked_before_the_reads) {
   const std::vector<std::uint8_t> bytes = payload_of(filled->items[0].item);
   EXPECT_EQ(bytes[0], byte_at(0x20f00));
   EXPECT_EQ(bytes[0x100], byte_at(0x30000));
+  EXPECT_TRUE(ram.all_asked_for(3)) << "the function of the packet";
   finish();
 }
 

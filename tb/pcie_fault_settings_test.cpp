@@ -82,6 +82,7 @@ TEST(pcie_fault_settings, each_fault_and_each_kind_has_its_word) {
       {"any", read_kind::any},         {"wqe", read_kind::wqe},
       {"payload", read_kind::payload}, {"record", read_kind::record},
       {"atomic", read_kind::atomic},   {"cq_record", read_kind::cq_record},
+      {"context", read_kind::context},
   };
   for (const auto& [word, kind] : kinds) {
     const scenario what =

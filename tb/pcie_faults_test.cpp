@@ -41,7 +41,7 @@ constexpr kind_of_read Kinds[] = {
     {read_kind::wqe, "wqe_fetch", 64},         {read_kind::record, "wqe_fetch", 4},
     {read_kind::payload, "payload_dma", 700},  {read_kind::record, "responder", 4},
     {read_kind::receive_wqe, "responder", 32}, {read_kind::atomic, "responder", 8},
-    {read_kind::cq_record, "completion", 8},
+    {read_kind::cq_record, "completion", 8},   {read_kind::context, "qpc_ram", 64},
 };
 
 struct consequence {

@@ -311,6 +311,7 @@ TEST_P(requester_bench, read_data_under_a_page_list_finds_its_pages) {
   EXPECT_EQ(memory.written[1].write.address, 0x90000U);
   EXPECT_EQ(memory.at(0x90000), 100U);
   EXPECT_EQ(completions(), (ended{{0, 0}}));
+  EXPECT_TRUE(ram.all_asked_for(3)) << "the QP's owner";
 }
 
 TEST_P(requester_bench, a_read_whose_key_went_away_fails_with_a_local_protection_error) {

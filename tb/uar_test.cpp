@@ -181,6 +181,13 @@ TEST_P(uar_bench, only_the_owners_doorbells_pass) {
   EXPECT_EQ(bench.count(counter::Doorbells), 1U);
 }
 
+TEST_P(uar_bench, a_qp_is_looked_up_on_behalf_of_the_function_that_rang) {
+  sink<doorbell> fetch("fetch", bench, doorbells);
+  host.at(10, store(2, 2, 0, 8, control(0x123, 1, 4)));  // function 1 owns it
+  finish(100);
+  EXPECT_TRUE(ram.all_asked_for(2));
+}
+
 TEST_P(uar_bench, doorbells_of_all_functions_pass_one_a_cycle) {
   sink<doorbell> fetch("fetch", bench, doorbells);
   const std::array<mmio_write, 3> kinds = {store(1, 2, 0, 8, control(0x123, 1, 4)),

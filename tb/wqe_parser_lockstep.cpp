@@ -202,6 +202,7 @@ TEST_P(wqe_parser_mutant, is_caught_and_named) {
 
 INSTANTIATE_TEST_SUITE_P(planted, wqe_parser_mutant,
                          testing::Values(planted{"content_key", {"work.syndrome"}},
+                                         planted{"behalf", {"mkey_read.function_id"}},
                                          planted{"content_body", {"work.data"}},
                                          planted{"right", {"work.syndrome"}},
                                          planted{"signature", {"mkey_read.valid", "work.syndrome"}},

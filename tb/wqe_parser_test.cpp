@@ -16,6 +16,7 @@ namespace carillon {
 namespace {
 
 using bench::context_lines;
+using bench::Function;
 using bench::good_key;
 using bench::KeyIndex;
 using bench::Length;
@@ -84,6 +85,17 @@ TEST_F(wqe_parser_cycles, context_five_and_parse_ten) {
   EXPECT_EQ(results()[0].visible, 115);
   EXPECT_EQ(results()[0].item.syndrome, 0);
   EXPECT_EQ(bench.count(counter::WqeParsed), 1);
+}
+
+TEST_F(wqe_parser_cycles, contexts_are_read_for_the_wqes_function_and_keys_for_the_qps_owner) {
+  wqe_item posted = wqe().pointers(2, 8).done();
+  posted.function = Function + 1;
+  feed(100, std::move(posted));
+  ASSERT_EQ(results().size(), 1);
+  ASSERT_EQ(ram.asked.size(), 3U);
+  EXPECT_EQ(ram.asked[0].function, Function + 1);
+  EXPECT_EQ(ram.asked[1].function, Function);
+  EXPECT_EQ(ram.asked[2].function, Function);
 }
 
 TEST_F(wqe_parser_cycles, without_a_key_it_takes_as_long) {

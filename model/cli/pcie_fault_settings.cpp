@@ -26,8 +26,8 @@ const std::vector<std::string>& faults() {
 
 /// In the order of read_kind.
 const std::vector<std::string>& kinds() {
-  static const std::vector<std::string> Words = {"any",         "wqe",    "payload",  "record",
-                                                 "receive_wqe", "atomic", "cq_record"};
+  static const std::vector<std::string> Words = {"any",         "wqe",    "payload",   "record",
+                                                 "receive_wqe", "atomic", "cq_record", "context"};
   return Words;
 }
 

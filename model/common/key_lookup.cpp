@@ -68,6 +68,7 @@ bool key_lookup::issue(cycle_t t) {
   read.trace = each.history.wait_until(context_, site_, t);
   read.kind = each.has_key ? context_kind::mtt : context_kind::mkey;
   read.index = each.has_key ? each.walk.line() : each.use.key >> MkeyVariantBits;
+  read.function = each.use.function;
   reads_.push(t, 1, read);
   asked_.push(index);
   return !wanted_.empty();

@@ -95,8 +95,9 @@ void completion::read_event_line(cycle_t t) {
     return;
   }
   event_slot& slot = events_[event_lines_++];
-  io_.context_reads.push(
-      t, 1, {slot.history.wait_until(context_, site(), t), context_kind::eqc, slot.eqn});
+  io_.context_reads.push(t, 1,
+                         {slot.history.wait_until(context_, site(), t), context_kind::eqc, slot.eqn,
+                          slot.event.function});
   event_read_ = t;
   event_read_last_ = true;
   if (event_lines_ < events_.size()) {

@@ -111,12 +111,13 @@ struct beat_codec<context_read> {
     b.trace_id = item.trace.message;
     b.kind = static_cast<line_kind>(item.kind);
     b.index = item.index;
+    b.function_id = item.function;
     b.pack(words);
   }
 
   static context_read unpack_first(const std::uint32_t* words, buffer_pool& /*buffers*/) {
     const beat b = beat::unpack(words);
-    return {{b.trace_id, 0}, static_cast<context_kind>(b.kind), b.index};
+    return {{b.trace_id, 0}, static_cast<context_kind>(b.kind), b.index, b.function_id};
   }
 
   static unsigned count(const context_read& /*item*/) { return 1; }

@@ -4428,6 +4428,7 @@ struct hca_cap {
     static constexpr unsigned LinkGbps = 0x20;
     static constexpr unsigned NumPkeys = 0x22;
     static constexpr unsigned LogMaxMtt = 0x23;
+    static constexpr unsigned IcmPages = 0x3c;
   };
 
   // log2 of the function's QPs
@@ -4490,6 +4491,8 @@ struct hca_cap {
   std::uint8_t num_pkeys{};
   // log2 of the translation entries of all keys
   std::uint8_t log_max_mtt{};
+  // PF: 4 KiB pages of host memory that the contexts need; 0: they are on the chip
+  std::uint32_t icm_pages{};
 
   [[nodiscard]] static hca_cap unpack(const std::uint8_t* p) {
     hca_cap x;
@@ -4532,6 +4535,7 @@ struct hca_cap {
     x.link_gbps = static_cast<std::uint16_t>(w32 >> 16);
     x.num_pkeys = static_cast<std::uint8_t>((w32 >> 8) & 0xff);
     x.log_max_mtt = static_cast<std::uint8_t>(w32 & 0xff);
+    x.icm_pages = static_cast<std::uint32_t>(bytes::load_be<4>(p + 60));
     return x;
   }
 
@@ -4567,7 +4571,8 @@ struct hca_cap {
     bytes::store_be<4>(p + 32, std::uint64_t{link_gbps} << 16 |
         std::uint64_t{num_pkeys} << 8 |
         std::uint64_t{log_max_mtt});
-    std::memset(p + 36, 0, 28);
+    std::memset(p + 36, 0, 24);
+    bytes::store_be<4>(p + 60, std::uint64_t{icm_pages});
   }
 
   bool operator==(const hca_cap&) const = default;
@@ -4578,7 +4583,7 @@ struct hca_cap {
       0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x07, 0xff, 0xff, 0xf8, 0x00, 0x00,
       0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
       0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-      0xff, 0xff, 0xff, 0xff
+      0x00, 0x00, 0x00, 0x00
   };
 };
 

@@ -39,6 +39,13 @@ enum class counter : std::uint16_t {
   CtxReads,  // context reads
   CtxWrites,  // context writes
   CtxPortConflicts,  // reads that waited for a port
+  CtxPartitionDenied,  // context reads on behalf of a VF outside of its partition
+  IcmHits,  // context reads that found their line on the chip
+  IcmMisses,  // reads of context lines from host memory
+  IcmMerges,  // context reads that joined a miss under way
+  IcmEvictions,  // context lines that made room for others
+  IcmWriteBacks,  // of these, those that were written to host memory
+  IcmErrors,  // context lines that host memory did not give or take: a failed read, or no memory
   WqeParsed,  // WQEs accepted
   WqeInline,  // WQEs with inline data
   WqeMalformed,  // WQEs refused with a local QP operation error
@@ -51,6 +58,7 @@ enum class counter : std::uint16_t {
   PayloadReads,  // payload read requests
   PayloadBytes,  // payload bytes read
   PayloadReadErrors,  // packets not sent because a read of their payload failed
+  TxPathUnreadable,  // packets not sent because their QP's path is not in the function's partition or cannot be read
   TxPackets,  // frames sent
   TxBytes,  // bytes sent without preamble and FCS
   RxPackets,  // frames received
@@ -153,7 +161,7 @@ struct counter_desc {
   const char* doc;
 };
 
-inline constexpr std::size_t CounterCount = 134;
+inline constexpr std::size_t CounterCount = 142;
 
 inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"pcie_rx_tlps", "pcie_rx", "TLPs received"},
@@ -184,6 +192,13 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"ctx_reads", "qpc_ram", "context reads"},
     {"ctx_writes", "qpc_ram", "context writes"},
     {"ctx_port_conflicts", "qpc_ram", "reads that waited for a port"},
+    {"ctx_partition_denied", "qpc_ram", "context reads on behalf of a VF outside of its partition"},
+    {"icm_hits", "qpc_ram", "context reads that found their line on the chip"},
+    {"icm_misses", "qpc_ram", "reads of context lines from host memory"},
+    {"icm_merges", "qpc_ram", "context reads that joined a miss under way"},
+    {"icm_evictions", "qpc_ram", "context lines that made room for others"},
+    {"icm_write_backs", "qpc_ram", "of these, those that were written to host memory"},
+    {"icm_errors", "qpc_ram", "context lines that host memory did not give or take: a failed read, or no memory"},
     {"wqe_parsed", "wqe_parser", "WQEs accepted"},
     {"wqe_inline", "wqe_parser", "WQEs with inline data"},
     {"wqe_malformed", "wqe_parser", "WQEs refused with a local QP operation error"},
@@ -196,6 +211,7 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"payload_reads", "payload_dma", "payload read requests"},
     {"payload_bytes", "payload_dma", "payload bytes read"},
     {"payload_read_errors", "packet_builder", "packets not sent because a read of their payload failed"},
+    {"tx_path_unreadable", "packet_builder", "packets not sent because their QP's path is not in the function's partition or cannot be read"},
     {"tx_packets", "tx_mac", "frames sent"},
     {"tx_bytes", "tx_mac", "bytes sent without preamble and FCS"},
     {"rx_packets", "rx_mac", "frames received"},

@@ -248,30 +248,38 @@ auto visit_param(P& p, std::size_t i, F&& f) {
     case 58:
       return f(p.nic.log_max_eq);
     case 59:
-      return f(p.nic.log_max_rd_atomic);
+      return f(p.nic.icm);
     case 60:
-      return f(p.nic.msix_vectors);
+      return f(p.nic.icm_cache_lines);
     case 61:
-      return f(p.nic.bar0_base);
+      return f(p.nic.icm_cache_ways);
     case 62:
-      return f(p.nic.bar2_base);
+      return f(p.nic.icm_misses);
     case 63:
-      return f(p.nic.bar4_base);
+      return f(p.nic.log_max_rd_atomic);
     case 64:
-      return f(p.nic.command_cycles);
+      return f(p.nic.msix_vectors);
     case 65:
-      return f(p.nic.error_poll_us);
+      return f(p.nic.bar0_base);
     case 66:
-      return f(p.nic.error_polls);
+      return f(p.nic.bar2_base);
     case 67:
-      return f(p.nic.rx_buffer_bytes);
+      return f(p.nic.bar4_base);
     case 68:
-      return f(p.nic.ack_req_interval);
+      return f(p.nic.command_cycles);
     case 69:
-      return f(p.nic.send_window);
+      return f(p.nic.error_poll_us);
     case 70:
-      return f(p.uar.bf_timeout_cycles);
+      return f(p.nic.error_polls);
     case 71:
+      return f(p.nic.rx_buffer_bytes);
+    case 72:
+      return f(p.nic.ack_req_interval);
+    case 73:
+      return f(p.nic.send_window);
+    case 74:
+      return f(p.uar.bf_timeout_cycles);
+    case 75:
       return f(p.uar.bf_slots);
     default:
       std::fputs("visit_param: no such parameter\n", stderr);

@@ -76,6 +76,19 @@ enum class pcie_completion_split : std::uint8_t { LargestFit, EveryRcb, Random }
   return "?";
 }
 
+// where contexts are: all on the chip, or in host memory with a cache on the chip
+enum class nic_icm : std::uint8_t { OnChip, HostMemory };
+
+[[nodiscard]] constexpr const char* to_string(nic_icm x) {
+  switch (x) {
+    case nic_icm::OnChip:
+      return "on_chip";
+    case nic_icm::HostMemory:
+      return "host_memory";
+  }
+  return "?";
+}
+
 // Every parameter with its default; params.toml says what each means.
 struct parameters {
   struct core_t {
@@ -222,6 +235,15 @@ struct parameters {
     std::int64_t log_max_srq = 8;
     // log2 of the event queues
     std::int64_t log_max_eq = 6;
+    // where contexts are: all on the chip, or in host memory with a cache on the chip
+    nic_icm icm = nic_icm::OnChip;
+    // lines of 64 bytes that the chip holds of contexts in host memory; a power of two times the
+    // ways
+    std::int64_t icm_cache_lines = 32768;
+    // ways of that cache; with as many ways as lines it is fully associative
+    std::int64_t icm_cache_ways = 8;
+    // misses under way at most
+    std::int64_t icm_misses = 32;
     // log2 of the READs and atomics that a QP may have outstanding, as requester and as responder
     std::int64_t log_max_rd_atomic = 4;
     // MSI-X vectors of a function
@@ -261,7 +283,7 @@ struct parameters {
   bool operator==(const parameters&) const = default;
 };
 
-inline constexpr std::array<param_desc, 72> ParamTable = {{
+inline constexpr std::array<param_desc, 76> ParamTable = {{
     {"core.clock_period_ps", param_type::Integer, "ps", "1000", "100", "100000", "",
      "an integer from 100 to 100000", provenance::Reference,
      "reference description: stage table, PCIe Gen5 x16, 1 GHz",
@@ -498,6 +520,22 @@ inline constexpr std::array<param_desc, 72> ParamTable = {{
      "an integer from 1 to 8", provenance::Assumed,
      "one for each of 64 cores",
      "log2 of the event queues"},
+    {"nic.icm", param_type::Choice, "", "on_chip", "", "", "on_chip|host_memory",
+     "on_chip, host_memory", provenance::Assumed,
+     "the reference description keeps contexts in on-chip SRAM",
+     "where contexts are: all on the chip, or in host memory with a cache on the chip"},
+    {"nic.icm_cache_lines", param_type::Integer, "", "32768", "1", "16777216", "",
+     "an integer from 1 to 16777216", provenance::Assumed,
+     "2 MiB, what published studies of connection scaling take such parts to have",
+     "lines of 64 bytes that the chip holds of contexts in host memory; a power of two times the ways"},
+    {"nic.icm_cache_ways", param_type::Integer, "", "8", "1", "64", "",
+     "an integer from 1 to 64", provenance::Assumed,
+     "no public figure",
+     "ways of that cache; with as many ways as lines it is fully associative"},
+    {"nic.icm_misses", param_type::Integer, "", "32", "1", "256", "",
+     "an integer from 1 to 256", provenance::Assumed,
+     "no public figure",
+     "misses under way at most"},
     {"nic.log_max_rd_atomic", param_type::Integer, "", "4", "0", "7", "",
      "an integer from 0 to 7", provenance::Assumed,
      "16, as the usual parts report",

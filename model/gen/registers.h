@@ -357,6 +357,8 @@ inline constexpr std::uint32_t PciVendorId = 0x15b3;
 inline constexpr std::uint32_t PciDeviceIdPf = 0x1021;
 // One UAR page of BAR2.
 inline constexpr std::uint32_t UarPageBytes = 0x1000;
+// Unit of the host memory for contexts.
+inline constexpr std::uint32_t IcmPageBytes = 0x1000;
 
 enum class register_access : std::uint8_t { Ro, Rw, Wo };
 enum class register_functions : std::uint8_t { All, Pf };
@@ -408,6 +410,9 @@ inline constexpr std::uint32_t CmdDoorbell = 0x20;
 inline constexpr std::uint32_t CmdStatus = 0x28;
 // syndrome of the last command
 inline constexpr std::uint32_t CmdSyndrome = 0x2c;
+// PF only: where in host memory the contexts are, in whole pages of 4 KiB; before INIT_HCA, if
+// HCA_CAP asks for pages
+inline constexpr std::uint32_t IcmBase = 0x1e0;
 // input of the command, 64-bit words
 inline constexpr std::uint32_t CmdIn = 0x1000;
 inline constexpr std::uint32_t CmdInBytes = 0x1000;
@@ -593,7 +598,7 @@ inline constexpr register_bits_desc Bar4LinkStatusBits[] = {
 };
 }  // namespace detail
 
-inline constexpr std::array<register_desc, 20> RegisterTable = {{
+inline constexpr std::array<register_desc, 21> RegisterTable = {{
     {"bar0", "device_id", 0x0, 4, register_access::Ro,
      register_functions::All, false, 0x102115b3, "", "PCI device and vendor",
      detail::Bar0DeviceIdBits, 2},
@@ -620,6 +625,9 @@ inline constexpr std::array<register_desc, 20> RegisterTable = {{
      detail::Bar0CmdStatusBits, 3},
     {"bar0", "cmd_syndrome", 0x2c, 4, register_access::Ro,
      register_functions::All, false, 0x0, "", "syndrome of the last command",
+     nullptr, 0},
+    {"bar0", "icm_base", 0x1e0, 8, register_access::Rw,
+     register_functions::All, false, 0x0, "", "PF only: where in host memory the contexts are, in whole pages of 4 KiB; before INIT_HCA, if HCA_CAP asks for pages",
      nullptr, 0},
     {"bar0", "cmd_in", 0x1000, 4096, register_access::Rw,
      register_functions::All, true, 0x0, "", "input of the command, 64-bit words",

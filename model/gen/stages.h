@@ -351,7 +351,7 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      stage_spec::pcie_endpoint::TimingTable, 1},
 }};
 
-inline constexpr std::array<stage_edge, 82> StageEdges = {{
+inline constexpr std::array<stage_edge, 85> StageEdges = {{
     {"pcie", "pcie_rx", "tlp", false},
     {"pcie_rx", "uar", "uar_write", false},
     {"pcie_rx", "uar", "uar_read", false},
@@ -424,6 +424,9 @@ inline constexpr std::array<stage_edge, 82> StageEdges = {{
     {"completion", "dma_engine", "cq_record_read", false},
     {"dma_engine", "completion", "cq_record", true},
     {"completion", "dma_engine", "cqe_write", false},
+    {"qpc_ram", "dma_engine", "icm_read", false},
+    {"dma_engine", "qpc_ram", "icm_line", true},
+    {"qpc_ram", "dma_engine", "icm_write_back", false},
     {"pcie_endpoint", "dma_engine", "register_answer", false},
     {"pcie_endpoint", "qpc_ram", "command_ctx_req", false},
     {"qpc_ram", "pcie_endpoint", "command_ctx_rsp", true},

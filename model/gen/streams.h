@@ -198,13 +198,14 @@ struct wqe_beat {
 
 // Read request to the context RAM.
 struct ctx_req {
-  static constexpr unsigned Width = 60;
-  static constexpr unsigned Words = 2;
+  static constexpr unsigned Width = 76;
+  static constexpr unsigned Words = 3;
   static constexpr const char* Name = "ctx_req";
-  static constexpr std::array<stream_field_desc, 3> Fields = {{
-      {"trace_id", 28, 32},
-      {"kind", 24, 4},
-      {"index", 0, 24},
+  static constexpr std::array<stream_field_desc, 4> Fields = {{
+      {"trace_id", 44, 32},
+      {"kind", 40, 4},
+      {"index", 16, 24},
+      {"function_id", 0, 16},
   }};
 
   // message, 0 for none
@@ -213,20 +214,24 @@ struct ctx_req {
   line_kind kind{};
   // line of the table
   std::uint32_t index{};
+  // on whose behalf: bounds the lines that it reaches
+  std::uint16_t function_id{};
 
   // Word 0 is the least significant: the order of Verilator's wide ports.
   void pack(std::uint32_t* w) const {
-    std::memset(w, 0, 2 * sizeof *w);
-    bytes::put_bits(w, 28, 32, trace_id);
-    bytes::put_bits(w, 24, 4, static_cast<std::uint64_t>(kind));
-    bytes::put_bits(w, 0, 24, index);
+    std::memset(w, 0, 3 * sizeof *w);
+    bytes::put_bits(w, 44, 32, trace_id);
+    bytes::put_bits(w, 40, 4, static_cast<std::uint64_t>(kind));
+    bytes::put_bits(w, 16, 24, index);
+    bytes::put_bits(w, 0, 16, function_id);
   }
 
   [[nodiscard]] static ctx_req unpack(const std::uint32_t* w) {
     ctx_req x;
-    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 28, 32));
-    x.kind = static_cast<line_kind>(bytes::get_bits(w, 24, 4));
-    x.index = static_cast<std::uint32_t>(bytes::get_bits(w, 0, 24));
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 44, 32));
+    x.kind = static_cast<line_kind>(bytes::get_bits(w, 40, 4));
+    x.index = static_cast<std::uint32_t>(bytes::get_bits(w, 16, 24));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 0, 16));
     return x;
   }
 
@@ -441,7 +446,7 @@ using stream_types = bytes::type_list<
 
 inline constexpr std::array<stream_desc, 4> StreamTable = {{
     {"wqe_beat", 620, wqe_beat::Fields.data(), 11},
-    {"ctx_req", 60, ctx_req::Fields.data(), 3},
+    {"ctx_req", 76, ctx_req::Fields.data(), 4},
     {"ctx_rsp", 573, ctx_rsp::Fields.data(), 5},
     {"work_beat", 965, work_beat::Fields.data(), 25},
 }};

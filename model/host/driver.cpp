@@ -158,6 +158,13 @@ task<> device::bring_up(cpu& core) {
   const std::uint64_t high = co_await load(core, at & ~3U, 4);
   const std::uint64_t low = co_await load(core, (at & ~3U) + 4, 4);
   mac_ = (high << 32 | low) & 0xffffffffffff;
+  if (capabilities_.icm_pages != 0) {
+    // The contexts' memory belongs to the device until it is closed.
+    const std::uint64_t base =
+        host_.allocate(std::uint64_t{capabilities_.icm_pages} * IcmPageBytes, IcmPageBytes);
+    std::array<std::uint8_t, WordBytes> word{};
+    core.store_uncached(where_.bar0 + bar0::IcmBase, big_endian(word, base));
+  }
   co_await command(core, command_opcode::InitHca, 0);
 
   co_await set_address(core, 0, addresses_[0]);

@@ -24,6 +24,7 @@ pcie_faults::pcie_faults(tracer& trace, std::uint64_t seed, std::string name)
       payload_dma_(trace.intern("payload_dma")),
       responder_(trace.intern("responder")),
       completion_(trace.intern("completion")),
+      qpc_ram_(trace.intern("qpc_ram")),
       seed_(seed),
       name_(std::move(name)) {}
 
@@ -48,6 +49,8 @@ bool pcie_faults::is(read_kind kind, std::uint32_t bytes, name_id row) const {
       return row == responder_ && bytes == AtomicBytes;
     case read_kind::cq_record:
       return row == completion_;
+    case read_kind::context:
+      return row == qpc_ram_;
   }
   return false;
 }

@@ -42,6 +42,7 @@ enum class read_kind : std::uint8_t {
   receive_wqe,  ///< responder, whole 16-byte units
   atomic,       ///< responder, 8 bytes
   cq_record,    ///< completion
+  context,      ///< qpc_ram: a line that is in host memory
 };
 
 struct read_fault_rule {
@@ -89,6 +90,7 @@ class pcie_faults {
   const name_id payload_dma_;
   const name_id responder_;
   const name_id completion_;
+  const name_id qpc_ram_;
   const std::uint64_t seed_;
   const std::string name_;
   std::vector<watched> rules_;

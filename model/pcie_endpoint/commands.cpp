@@ -79,6 +79,7 @@ hca_cap command_core::capabilities(std::uint16_t function) const {
   cap.num_pkeys = static_cast<std::uint8_t>(limits_.pkeys.size());
   cap.num_vfs = function == 0 ? static_cast<std::uint16_t>(limits_.functions - 1) : 0;
   cap.max_vfs = function == 0 ? limits_.max_vfs : 0;
+  cap.icm_pages = function == 0 ? limits_.icm_pages : 0;
   cap.function_id = function;
   cap.num_msix = limits_.msix_vectors;
   cap.roce = 1;

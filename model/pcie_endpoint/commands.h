@@ -48,7 +48,8 @@ struct command_limits {
   std::uint16_t link_gbps = 100;
   std::uint16_t port_mtu = 4200;
   std::uint16_t msix_vectors = 0;
-  std::uint64_t mac = 0;  ///< of function 0; function n has mac + n
+  std::uint32_t icm_pages = 0;  ///< of host memory, that the contexts need
+  std::uint64_t mac = 0;        ///< of function 0; function n has mac + n
 };
 
 struct command_result {

@@ -1114,7 +1114,8 @@ package contexts_pkg;
     logic [15:0] link_gbps;  // port rate
     logic [7:0] num_pkeys;  // entries of the P_Key table
     logic [7:0] log_max_mtt;  // log2 of the translation entries of all keys
-    logic [223:0] reserved_1;
+    logic [191:0] reserved_1;
+    logic [31:0] icm_pages;
   } hca_cap_t;
   localparam int unsigned HcaCapBytes = 64;
 

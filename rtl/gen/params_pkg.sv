@@ -127,6 +127,15 @@ package params_pkg;
   localparam int unsigned NicLogMaxSrq = 8;
   // log2 of the event queues
   localparam int unsigned NicLogMaxEq = 6;
+  // where contexts are: all on the chip, or in host memory with a cache on the chip
+  localparam int unsigned NicIcm = 0;
+  // lines of 64 bytes that the chip holds of contexts in host memory; a power of two times the
+  // ways
+  localparam int unsigned NicIcmCacheLines = 32768;
+  // ways of that cache; with as many ways as lines it is fully associative
+  localparam int unsigned NicIcmCacheWays = 8;
+  // misses under way at most
+  localparam int unsigned NicIcmMisses = 32;
   // log2 of the READs and atomics that a QP may have outstanding, as requester and as responder
   localparam int unsigned NicLogMaxRdAtomic = 4;
   // MSI-X vectors of a function

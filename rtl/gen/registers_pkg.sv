@@ -15,6 +15,8 @@ package registers_pkg;
   localparam logic [15:0] PciDeviceIdPf = 16'h1021;
   // One UAR page of BAR2.
   localparam logic [15:0] UarPageBytes = 16'h1000;
+  // Unit of the host memory for contexts.
+  localparam logic [31:0] IcmPageBytes = 32'h00001000;
 
   // Commands of the command interface.
   typedef enum logic [15:0] {
@@ -142,6 +144,7 @@ package registers_pkg;
   localparam int unsigned Bar0CmdDoorbell = 32;
   localparam int unsigned Bar0CmdStatus = 40;
   localparam int unsigned Bar0CmdSyndrome = 44;
+  localparam int unsigned Bar0IcmBase = 480;
   localparam int unsigned Bar0CmdIn = 4096;
   localparam int unsigned Bar0CmdInBytes = 4096;
   localparam int unsigned Bar0HcaCap = 8192;

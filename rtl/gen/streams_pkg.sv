@@ -61,8 +61,9 @@ package streams_pkg;
     logic [31:0] trace_id;  // message, 0 for none
     logic [3:0] kind;  // table; line_kind_e
     logic [23:0] index;  // line of the table
+    logic [15:0] function_id;  // on whose behalf: bounds the lines that it reaches
   } ctx_req_t;
-  localparam int unsigned CtxReqWidth = 60;
+  localparam int unsigned CtxReqWidth = 76;
 
   // Line of the context RAM.
   typedef struct packed {

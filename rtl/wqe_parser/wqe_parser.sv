@@ -321,9 +321,10 @@ module wqe_parser (
   logic ctx_push;
   assign ctx_push = wqe_take && wqe_i.first;
   always_comb begin
-    ctx_request.trace_id = wqe_i.trace_id;
-    ctx_request.kind     = streams_pkg::LineKindQpcCommon;
-    ctx_request.index    = wqe_i.qpn;
+    ctx_request.trace_id    = wqe_i.trace_id;
+    ctx_request.kind        = streams_pkg::LineKindQpcCommon;
+    ctx_request.index       = wqe_i.qpn;
+    ctx_request.function_id = wqe_i.function_id;
   end
 
   // ---------------------------------------------------------------------------------------------
@@ -443,15 +444,16 @@ module wqe_parser (
     if (key_owner.invalidates) begin
       key_segment.lkey = walk_header.imm;
     end
-    segment_in.address    = key_segment.address;
-    segment_in.byte_count = key_segment.byte_count;
-    segment_in.variant    = key_segment.lkey[7:0];
-    segment_in.owner      = key_owner;
-    segment_in.last       = walk_left_q != '0 ? walk_left_q == 5'd1 : key_count == 5'd1;
-    segment_in.slot       = key_slot;
-    key_request.trace_id  = walk_left_q != '0 ? walk_trace_q : walk_header.trace_id;
-    key_request.kind      = streams_pkg::LineKindMkey;
-    key_request.index     = key_segment.lkey[31:8];
+    segment_in.address      = key_segment.address;
+    segment_in.byte_count   = key_segment.byte_count;
+    segment_in.variant      = key_segment.lkey[7:0];
+    segment_in.owner        = key_owner;
+    segment_in.last         = walk_left_q != '0 ? walk_left_q == 5'd1 : key_count == 5'd1;
+    segment_in.slot         = key_slot;
+    key_request.trace_id    = walk_left_q != '0 ? walk_trace_q : walk_header.trace_id;
+    key_request.kind        = streams_pkg::LineKindMkey;
+    key_request.index       = key_segment.lkey[31:8];
+    key_request.function_id = key_owner.function_id;
   end
 
   always_ff @(posedge clk_i) begin

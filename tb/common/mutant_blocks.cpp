@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "Vwqe_parser__backpressure.h"
+#include "Vwqe_parser__behalf.h"
 #include "Vwqe_parser__busy.h"
 #include "Vwqe_parser__content_body.h"
 #include "Vwqe_parser__content_key.h"
@@ -29,6 +30,7 @@ void add(const char* variant) {
 
 void register_mutants() {
   add<Vwqe_parser__backpressure>("backpressure");
+  add<Vwqe_parser__behalf>("behalf");
   add<Vwqe_parser__busy>("busy");
   add<Vwqe_parser__content_body>("content_body");
   add<Vwqe_parser__content_key>("content_key");

@@ -338,6 +338,7 @@ class responder_bench : public testing::TestWithParam<int> {
   void finish(cycle_t cycles) {
     bench.run(cycles);
     EXPECT_EQ(parser.uncommitted, 0);
+    EXPECT_TRUE(ram.asked.empty() || ram.all_asked_for(2)) << "keys are read for the QP's owner";
     bench.context.check_drained();
   }
 

@@ -166,6 +166,15 @@ class context_lines : public stage {
     return L::unpack(lines_[{static_cast<unsigned>(kind), index}].data());
   }
 
+  /// Every read so far, and there was one, was on behalf of this function.
+  [[nodiscard]] bool all_asked_for(std::uint16_t function) const {
+    return !asked.empty() &&
+           std::all_of(asked.begin(), asked.end(),
+                       [function](const context_read& each) { return each.function == function; });
+  }
+
+  std::vector<context_read> asked;
+
  private:
   void evaluate(cycle_t t) override {
     if (writes_ != nullptr && writes_->takeable(t)) {
@@ -181,6 +190,7 @@ class context_lines : public stage {
         continue;
       }
       const context_read in = reads->take(t);
+      asked.push_back(in);
       context_line out;
       out.trace = in.trace;
       out.kind = in.kind;

@@ -206,8 +206,10 @@ class wqe_fetch_bench : public testing::TestWithParam<int> {
     EXPECT_EQ(bench.nic.buffers.in_use(), 0U);
   }
 
-  /// Everything posted came, once and in order, with its bytes.
+  /// Everything posted came, once and in order, with its bytes. Contexts were read on behalf of
+  /// the doorbells' function.
   void expect_all_posted() {
+    EXPECT_TRUE(ram.all_asked_for(3));
     std::map<std::uint32_t, std::size_t> next;
     for (const auto& got : parser.items) {
       const queue& from = queues[got.item.qpn];

@@ -1,0 +1,87 @@
+#include "qpc_ram/context_store.h"
+
+#include "gen/contexts.h"
+
+namespace carillon {
+
+namespace {
+
+constexpr std::size_t bank_index(context_kind kind) {
+  return static_cast<std::size_t>(kind);
+}
+
+}  // namespace
+
+context_store::context_store(const context_sizes& sizes, bool on_chip) : sizes_(sizes) {
+  if (on_chip) {
+    for (std::size_t i = 0; i < banks_.size(); ++i) {
+      banks_[i].resize(sizes_.lines[i]);
+    }
+  }
+  const std::size_t qps = sizes_.count(context_kind::qpc_common);
+  errors_.resize(qps);
+  send_errors_.resize(qps);
+  in_reset_.resize(qps, true);
+  invalid_keys_.resize(sizes_.count(context_kind::mkey));
+}
+
+context_store::line context_store::read(context_kind kind, std::uint32_t index) const {
+  const std::vector<line>& bank = banks_[bank_index(kind)];
+  if (index >= bank.size()) {
+    return {};
+  }
+  line result = bank[index];
+  overlay(kind, index, result);
+  return result;
+}
+
+void context_store::overlay(context_kind kind, std::uint32_t index, line& data) const {
+  if (kind == context_kind::qpc_common && (errors_[index] || send_errors_[index])) {
+    qpc_common common = qpc_common::unpack(data.data());
+    common.state = errors_[index] ? qp_state::Err : qp_state::Sqer;
+    common.pack(data.data());
+  } else if (kind == context_kind::mkey && invalid_keys_[index]) {
+    mkey_line key = mkey_line::unpack(data.data());
+    key.valid = 0;
+    key.pack(data.data());
+  }
+}
+
+bool context_store::write(context_kind kind, std::uint32_t index, const line& data) {
+  if (!valid(kind, index)) {
+    return false;
+  }
+  banks_[bank_index(kind)][index] = data;
+  mark_written(kind, index, data);
+  return true;
+}
+
+void context_store::mark_written(context_kind kind, std::uint32_t index, const line& data) {
+  if (kind == context_kind::qpc_common) {
+    const qp_state state = qpc_common::unpack(data.data()).state;
+    in_reset_[index] = state == qp_state::Reset;
+    if (state == qp_state::Reset) {
+      errors_[index] = false;
+    }
+    if (state == qp_state::Reset || state == qp_state::Rts) {
+      send_errors_[index] = false;
+    }
+  } else if (kind == context_kind::mkey) {
+    invalid_keys_[index] = false;
+  }
+}
+
+void context_store::set_error(std::uint32_t qpn, bool send_queue_only) {
+  // An owner may fail just before it hears of a reset: that error belongs to the life before.
+  if (qpn < errors_.size() && !in_reset_[qpn]) {
+    (send_queue_only ? send_errors_ : errors_)[qpn] = true;
+  }
+}
+
+void context_store::invalidate(std::uint32_t mkey) {
+  if (mkey < invalid_keys_.size()) {
+    invalid_keys_[mkey] = true;
+  }
+}
+
+}  // namespace carillon
