@@ -50,9 +50,13 @@ enum class counter : std::uint16_t {
   PayloadReads,  // payload read requests
   PayloadBytes,  // payload bytes read
   PayloadReadErrors,  // packets not sent because a read of their payload failed
+  TxSpoofDrops,  // packets not sent because they bear a MAC address, VLAN or IP address that is not their function's
+  TxVportDownDrops,  // packets not sent because the virtual port of their function is down
+  TxLoopbackPackets,  // frames for a virtual port of the same NIC; they are not among those sent
+  TxLoopbackBytes,  // bytes of those without preamble and FCS
   TxPackets,  // frames sent
   TxBytes,  // bytes sent without preamble and FCS
-  RxPackets,  // frames received
+  RxPackets,  // frames received, from the wire and from virtual ports of the same NIC
   RxBytes,  // bytes received without preamble and FCS
   RxDropFcs,  // frames with a wrong FCS
   RxDropBuffer,  // frames dropped because the buffer was full
@@ -72,6 +76,9 @@ enum class counter : std::uint16_t {
   RxDropOpcode,  // packets with a reserved opcode
   RxDropBthLength,  // packets that do not hold what their opcode says
   RxDropPad,  // packets with a pad count larger than their payload
+  RxSteerOverflow,  // frames for a MAC address and VLAN that no virtual port has
+  RxSteerOwner,  // packets for a QP that is not of the function whose virtual port they came to
+  RxSteerSource,  // frames from the wire that claim to come from a virtual port of this NIC
   RxDropIcrc,  // packets with a wrong ICRC
   RxDropNoQp,  // packets for a QP that does not exist
   RxDropBadState,  // packets for a QP that does not receive
@@ -152,7 +159,7 @@ struct counter_desc {
   const char* doc;
 };
 
-inline constexpr std::size_t CounterCount = 133;
+inline constexpr std::size_t CounterCount = 140;
 
 inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"pcie_rx_tlps", "pcie_rx", "TLPs received"},
@@ -194,9 +201,13 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"payload_reads", "payload_dma", "payload read requests"},
     {"payload_bytes", "payload_dma", "payload bytes read"},
     {"payload_read_errors", "packet_builder", "packets not sent because a read of their payload failed"},
+    {"tx_spoof_drops", "packet_builder", "packets not sent because they bear a MAC address, VLAN or IP address that is not their function's"},
+    {"tx_vport_down_drops", "packet_builder", "packets not sent because the virtual port of their function is down"},
+    {"tx_loopback_packets", "packet_builder", "frames for a virtual port of the same NIC; they are not among those sent"},
+    {"tx_loopback_bytes", "packet_builder", "bytes of those without preamble and FCS"},
     {"tx_packets", "tx_mac", "frames sent"},
     {"tx_bytes", "tx_mac", "bytes sent without preamble and FCS"},
-    {"rx_packets", "rx_mac", "frames received"},
+    {"rx_packets", "rx_mac", "frames received, from the wire and from virtual ports of the same NIC"},
     {"rx_bytes", "rx_mac", "bytes received without preamble and FCS"},
     {"rx_drop_fcs", "rx_mac", "frames with a wrong FCS"},
     {"rx_drop_buffer", "rx_mac", "frames dropped because the buffer was full"},
@@ -216,6 +227,9 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"rx_drop_opcode", "rx_parser", "packets with a reserved opcode"},
     {"rx_drop_bth_length", "rx_parser", "packets that do not hold what their opcode says"},
     {"rx_drop_pad", "rx_parser", "packets with a pad count larger than their payload"},
+    {"rx_steer_overflow", "rx_parser", "frames for a MAC address and VLAN that no virtual port has"},
+    {"rx_steer_owner", "rx_parser", "packets for a QP that is not of the function whose virtual port they came to"},
+    {"rx_steer_source", "rx_parser", "frames from the wire that claim to come from a virtual port of this NIC"},
     {"rx_drop_icrc", "rx_parser", "packets with a wrong ICRC"},
     {"rx_drop_no_qp", "rx_parser", "packets for a QP that does not exist"},
     {"rx_drop_bad_state", "rx_parser", "packets for a QP that does not receive"},
