@@ -12,6 +12,7 @@ namespace {
 
 using bench::chain_of;
 using bench::sink;
+using bench::source;
 using bench::stage_bench;
 using bench::waited_for;
 
@@ -21,7 +22,11 @@ class rx_mac_bench : public testing::TestWithParam<int> {
       : bench(static_cast<std::uint64_t>(GetParam()), params),
         out(bench.port<frame_item>("nic.rx_mac.frames", stage_spec::rx_mac::Depth,
                                    stage_spec::rx_mac::MaxBeats)),
-        dut("rx_mac", bench.nic, {out}) {}
+        loopback(bench.port<frame_item>("nic.packet_builder.loopback",
+                                        stage_spec::packet_builder::Depth,
+                                        stage_spec::packet_builder::MaxBeats)),
+        dut("rx_mac", bench.nic, {loopback, out}),
+        builder("packet_builder", bench, loopback) {}
 
   /// A frame of `length` bytes whose last bit arrives at `last_bit`; its message begins with its
   /// first bit.
@@ -46,7 +51,9 @@ class rx_mac_bench : public testing::TestWithParam<int> {
 
   stage_bench bench;
   stream<frame_item>& out;
+  stream<frame_item>& loopback;
   rx_mac dut;
+  source<frame_item> builder;
 };
 
 TEST_P(rx_mac_bench, a_frame_is_visible_20_cycles_after_the_edge_behind_its_last_bit) {
