@@ -141,6 +141,24 @@ rx_verdict look_up(const opcode_info& opcode, std::uint32_t psn, bool exists,
                                           : rx_verdict::accept;
 }
 
+std::optional<counter> end_of(const parsed_frame& packet, rx_verdict verdict,
+                              const qpc_common& common, std::uint16_t port) {
+  if (packet.error == parse_error::icrc) {
+    return counter::RxDropIcrc;
+  }
+  if (verdict != rx_verdict::no_qp && common.function_id != port) {
+    return counter::RxSteerOwner;
+  }
+  const bool known = verdict != rx_verdict::no_qp && verdict != rx_verdict::bad_state;
+  if (known && !same_partition(packet.base.pkey, common.pkey)) {
+    return counter::RxDropPkey;
+  }
+  if (packet.opcode->verb == bth_verb::Congestion) {
+    return counter::RxCnps;  // where the rate control will take it over
+  }
+  return std::nullopt;
+}
+
 rx_parser::rx_parser(const sc_core::sc_module_name& name, nic_shared& shared, const ports& io)
     : stage(name, shared.context, "rx_parser"),
       shared_(shared),
@@ -344,25 +362,11 @@ void rx_parser::deliver(cycle_t t) {
     wake(slot.checked);
     return;
   }
-  if (slot.parsed.error == parse_error::icrc) {
-    drop(t, counter::RxDropIcrc);
-    return;
-  }
   const qpc_common common = qpc_common::unpack(slot.common.data.data());
-  const bool exists = slot.common.valid && common.valid != 0;
-  if (exists && common.function_id != *slot.port) {
-    drop(t, counter::RxSteerOwner);
-    return;
-  }
   const rx_verdict verdict = look_up(*slot.parsed.opcode, slot.parsed.base.psn, slot.common.valid,
                                      common, qpc_responder::unpack(slot.responder.data.data()));
-  const bool known = verdict != rx_verdict::no_qp && verdict != rx_verdict::bad_state;
-  if (known && !same_partition(slot.parsed.base.pkey, common.pkey)) {
-    drop(t, counter::RxDropPkey);
-    return;
-  }
-  if (slot.parsed.opcode->verb == bth_verb::Congestion) {
-    drop(t, counter::RxCnps);  // where the rate control will take it over
+  if (const std::optional<counter> why = end_of(slot.parsed, verdict, common, *slot.port)) {
+    drop(t, *why);
     return;
   }
 

@@ -42,6 +42,10 @@ rx_verdict verdict_of_psn(std::uint32_t psn, std::uint32_t expected);
 rx_verdict look_up(const opcode_info& opcode, std::uint32_t psn, bool exists,
                    const qpc_common& common, const qpc_responder& responder);
 
+/// Why a packet ends here although its QP was looked up, if it does; `port` is the one it came to.
+std::optional<counter> end_of(const parsed_frame& packet, rx_verdict verdict,
+                              const qpc_common& common, std::uint16_t port);
+
 class rx_parser : public stage {
  public:
   struct ports {

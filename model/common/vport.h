@@ -48,13 +48,15 @@ class vport_table {
   explicit vport_table(std::vector<vport> ports,
                        vport_arbitration how = vport_arbitration::round_robin)
       : arbitration(how), ports_(std::move(ports)) {
-    for (std::uint16_t i = 0; i < ports_.size(); ++i) {
-      if (ports_[i].enabled) {
-        by_mac_.emplace_back(ports_[i].mac, i);
-        if (ports_[i].promiscuous) {
-          promiscuous_.push_back(i);
+    std::uint16_t number = 0;
+    for (const vport& port : ports_) {
+      if (port.enabled) {
+        by_mac_.emplace_back(port.mac, number);
+        if (port.promiscuous) {
+          promiscuous_.push_back(number);
         }
       }
+      ++number;
     }
     std::sort(by_mac_.begin(), by_mac_.end());
   }
