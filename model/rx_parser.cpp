@@ -342,6 +342,17 @@ rx_packet rx_parser::result_of(packet_slot& slot, rx_verdict verdict) {
   return packet;
 }
 
+void rx_parser::count(const packet_slot& slot, rx_verdict verdict) {
+  if (verdict == rx_verdict::no_qp) {
+    shared_.counters.add_for(*slot.port, counter::RxDropNoQp);
+  } else if (verdict == rx_verdict::bad_state) {
+    shared_.counters.add_for(*slot.port, counter::RxDropBadState);
+  }
+  if (slot.parsed.ecn == ecn_code::Ce) {
+    shared_.counters.add_for(*slot.port, counter::RxEcnMarked);
+  }
+}
+
 void rx_parser::deliver(cycle_t t) {
   if (slots_.empty()) {
     return;
@@ -385,14 +396,7 @@ void rx_parser::deliver(cycle_t t) {
     out.ask_credit(t);
     return;
   }
-  if (verdict == rx_verdict::no_qp) {
-    shared_.counters.add_for(*slot.port, counter::RxDropNoQp);
-  } else if (verdict == rx_verdict::bad_state) {
-    shared_.counters.add_for(*slot.port, counter::RxDropBadState);
-  }
-  if (slot.parsed.ecn == ecn_code::Ce) {
-    shared_.counters.add_for(*slot.port, counter::RxEcnMarked);
-  }
+  count(slot, verdict);
   rx_packet packet = result_of(slot, verdict);
   packet.trace = path_taken.wait_until(context_, site(), t);
   out.push(t, VerdictHop, std::move(packet));

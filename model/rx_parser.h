@@ -92,6 +92,7 @@ class rx_parser : public stage {
   void take_frame(cycle_t t);
   void take_address(packet_slot& slot, cycle_t t);
   void drop(cycle_t t, counter why);
+  void count(const packet_slot& slot, rx_verdict verdict);
   rx_packet result_of(packet_slot& slot, rx_verdict verdict);
   [[nodiscard]] bool busy(std::uint32_t qpn) const;
   void release(std::uint32_t qpn);
