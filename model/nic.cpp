@@ -93,7 +93,6 @@ struct nic::parts {
                pcie_endpoint::reset_vports(context.params, options.mac)),
         partitions(context.clock, shared.name + ".partitions", {}),
         icm_base(context.clock, shared.name + ".icm_base", 0) {
-    shared.mac = options.mac;
     build(sink, options);
   }
 
@@ -179,6 +178,9 @@ struct nic::parts {
       make.of<payload_left>("payload_dma.left", 2 * stage_spec::payload_dma::Outstanding);
   std::unique_ptr<stream<frame_item>> tx_frames =
       make.of<frame_item>("packet_builder.frame", stage_spec::packet_builder::Depth,
+                          stage_spec::packet_builder::MaxBeats);
+  std::unique_ptr<stream<frame_item>> looped_frames =
+      make.of<frame_item>("packet_builder.loopback", stage_spec::packet_builder::Depth,
                           stage_spec::packet_builder::MaxBeats);
 
   // Receive.
@@ -295,15 +297,16 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
   add<payload_dma>("payload_dma",
                    payload_dma::ports{*packets, *payload_reads.reads, *payload_reads.done, *filled,
                                       *left, *payload_keys.reads, *payload_keys.lines});
-  add<packet_builder>("packet_builder",
-                      packet_builder::ports{*filled, *direct, *builder_context.reads,
-                                            *builder_context.lines, *tx_frames});
+  add<packet_builder>(
+      "packet_builder",
+      packet_builder::ports{*filled, *direct, *builder_context.reads, *builder_context.lines,
+                            *tx_frames, *looped_frames, vports});
   add<tx_mac>("tx_mac", tx_mac::ports{*tx_frames, sink});
 
-  ingress = &add<rx_mac>("rx_mac", rx_mac::ports{*rx_frames});
-  add<rx_parser>("rx_parser",
-                 rx_parser::ports{*rx_frames, *commits, *rx_common.reads, *rx_common.lines,
-                                  *rx_responder.reads, *rx_responder.lines, *requests, *responses});
+  ingress = &add<rx_mac>("rx_mac", rx_mac::ports{*looped_frames, *rx_frames});
+  add<rx_parser>("rx_parser", rx_parser::ports{*rx_frames, *commits, *rx_common.reads,
+                                               *rx_common.lines, *rx_responder.reads,
+                                               *rx_responder.lines, *requests, *responses, vports});
   add<responder>("responder",
                  responder::ports{*requests, *responder_commands, *srq_commands, *requester_faults,
                                   *response_failures, *responses_left, *responder_keys.reads,

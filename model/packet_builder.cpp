@@ -44,11 +44,30 @@ void describe_datagram(const packet_item& packet, const qpc_address& path,
 
 }  // namespace
 
-packet_description describe(const packet_item& packet, const qpc_address& path,
-                            std::uint64_t own_mac) {
+claimed_source source_of(const qpc_address& path) {
+  claimed_source source;
+  source.mac = path.smac;
+  if (path.vlan_valid != 0) {
+    source.vlan = path.vlan_id;
+  }
+  source.gid_index = path.gid_index;
+  source.address = path.src_ip;
+  return source;
+}
+
+bool loops_back(const packet_description& frame, const qpc_address& path,
+                const vport_table& ports) {
+  frame_address address{frame.mac_destination, frame.mac_source, std::nullopt};
+  if (frame.tagged) {
+    address.vlan = frame.vid;
+  }
+  return path.loopback != 0 || destination_port(ports, address).has_value();
+}
+
+packet_description describe(const packet_item& packet, const qpc_address& path, const vport& port) {
   packet_description frame;
   frame.mac_destination = path.rmac;
-  frame.mac_source = own_mac;
+  frame.mac_source = path.smac != 0 ? path.smac : port.mac;
   frame.tagged = path.vlan_valid != 0;
   frame.pcp = path.eth_prio;
   frame.vid = path.vlan_id;
@@ -65,13 +84,19 @@ packet_description describe(const packet_item& packet, const qpc_address& path,
   frame.psn = packet.psn;
   frame.opcode = opcode_of(packet);
   frame.payload = packet.payload;
-  if (packet.source != packet_source::request) {
+  const bool request = packet.source == packet_source::request;
+  if (request && static_cast<qp_service>(packet.service) == qp_service::Ud) {
+    describe_datagram(packet, path, frame);
+  }
+  if (port.vlan) {
+    frame.tagged = true;
+    frame.vid = *port.vlan;
+    frame.pcp = port.priority;
+  }
+  if (!request) {
     frame.acknowledge = make_aeth(packet.syndrome, packet.msn);
     frame.atomic_result.original = packet.swap_add;
     return frame;
-  }
-  if (static_cast<qp_service>(packet.service) == qp_service::Ud) {
-    describe_datagram(packet, path, frame);
   }
   frame.solicited = packet.solicited ? 1 : 0;
   frame.ack_request = packet.ack_request ? 1 : 0;
@@ -98,10 +123,13 @@ packet_builder::packet_builder(const sc_core::sc_module_name& name, nic_shared& 
   ports_.context_reads.from(*this, site());
   ports_.context_lines.to(*this, site());
   ports_.frames.from(*this, site());
+  ports_.loopback.from(*this, site());
   const auto waits = [this](stream_base& other) -> std::vector<blocker> {
     return {blocker::arbiter(other),
             blocker::condition("frame_port", [this](cycle_t t) { return port_behind(t); }),
-            blocker::credit(ports_.frames, spec::MaxBeats), blocker::credit(ports_.context_reads),
+            blocker::credit(ports_.frames, spec::MaxBeats),
+            blocker::credit(ports_.loopback, spec::MaxBeats),
+            blocker::credit(ports_.context_reads),
             blocker::condition("lookups", [this](cycle_t) { return lookups_full(); })};
   };
   watch(ports_.filled, waits(ports_.direct));
@@ -110,7 +138,7 @@ packet_builder::packet_builder(const sc_core::sc_module_name& name, nic_shared& 
 }
 
 bool packet_builder::port_behind(cycle_t t) const {
-  return ports_.frames.port_free() > t + spec::Latency;
+  return port_free() > t + spec::Latency;
 }
 
 void packet_builder::evaluate(cycle_t t) {
@@ -140,11 +168,15 @@ void packet_builder::take_packet(cycle_t t) {
     return;
   }
   if (port_behind(t)) {
-    wake(ports_.frames.port_free() - spec::Latency);
+    wake(port_free() - spec::Latency);
     return;
   }
   if (!ports_.frames.has_credit(t, spec::MaxBeats)) {
     ports_.frames.ask_credit(t, spec::MaxBeats);
+    return;
+  }
+  if (!ports_.loopback.has_credit(t, spec::MaxBeats)) {
+    ports_.loopback.ask_credit(t, spec::MaxBeats);
     return;
   }
   if (!ports_.context_reads.has_credit(t)) {
@@ -156,7 +188,9 @@ void packet_builder::take_packet(cycle_t t) {
   }
   const cycle_t busy = t + input->front_beats();
   pending added{input->take(t), t};
+  // Where it goes is known with its path.
   ports_.frames.reserve(t, spec::MaxBeats);
+  ports_.loopback.reserve(t, spec::MaxBeats);
   context_read request;
   request.trace = added.packet.trace;
   request.kind = context_kind::qpc_address;
@@ -176,16 +210,40 @@ void packet_builder::take_line(cycle_t t) {
   const context_line line = ports_.context_lines.take(t);
   pending front = std::move(pending_.front());
   pending_.pop_front();
-  packet_item& packet = front.packet;
-  const qpc_address path = qpc_address::unpack(line.data.data());
-  const bool stale = line.valid && packet.life != path.life;
-  if (stale || packet.poisoned || !line.valid) {
-    nic_.counters.add_for(packet.function, stale             ? counter::TxStalePackets
-                                           : packet.poisoned ? counter::PayloadReadErrors
-                                                             : counter::TxPathUnreadable);
-    ports_.frames.cancel(t, spec::MaxBeats);
+  const packet_item& packet = front.packet;
+  if (packet.poisoned || !line.valid) {
+    drop(t, packet, packet.poisoned ? counter::PayloadReadErrors : counter::TxPathUnreadable);
     return;
   }
+  const qpc_address path = qpc_address::unpack(line.data.data());
+  if (packet.life != path.life) {
+    drop(t, packet, counter::TxStalePackets);
+    return;
+  }
+  const vport_table& vports = ports_.vports.read(t);
+  switch (source_allowed(vports, packet.function, source_of(path))) {
+    case source_verdict::down:
+      drop(t, packet, counter::TxVportDownDrops);
+      return;
+    case source_verdict::spoofed:
+      drop(t, packet, counter::TxSpoofDrops);
+      return;
+    case source_verdict::allowed:
+      build(t, front, line, path, vports);
+      return;
+  }
+}
+
+/// It leaves no trace but the count: its place at the outputs is free again.
+void packet_builder::drop(cycle_t t, const packet_item& packet, counter why) {
+  nic_.counters.add_for(packet.function, why);
+  ports_.frames.cancel(t, spec::MaxBeats);
+  ports_.loopback.cancel(t, spec::MaxBeats);
+}
+
+void packet_builder::build(cycle_t t, pending& front, const context_line& line,
+                           const qpc_address& path, const vport_table& vports) {
+  packet_item& packet = front.packet;
   if (!packet.frame) {
     packet.frame = nic_.buffers.take();
     if (packet.payload != 0) {
@@ -193,7 +251,7 @@ void packet_builder::take_line(cycle_t t) {
                   packet.body.data() + packet.data_offset + packet.message_offset, packet.payload);
     }
   }
-  const packet_description described = describe(packet, path, nic_.mac);
+  const packet_description described = describe(packet, path, vports.at(packet.function));
   const header_place headers = build_headers(described, packet.frame.data(), PayloadOffset);
   const finished_frame built = finish_frame(packet.frame.data(), headers, packet.payload);
   frame_item frame;
@@ -206,16 +264,24 @@ void packet_builder::take_line(cycle_t t) {
   frame.priority = described.pcp;
   frame.first = packet.first && packet.source == packet_source::request;
   frame.last = packet.last && packet.source == packet_source::request;
+  frame.function = packet.function;
+  frame.looped = loops_back(described, path, vports);
+  if (frame.looped) {
+    nic_.counters.add_for(packet.function, counter::TxLoopbackPackets);
+    nic_.counters.add_for(packet.function, counter::TxLoopbackBytes, frame.length);
+  }
   const unsigned beats = beats_of(built.length);
-  ports_.frames.cancel(t, spec::MaxBeats - beats);
+  stream<frame_item>& out = frame.looped ? ports_.loopback : ports_.frames;
+  stream<frame_item>& other = frame.looped ? ports_.frames : ports_.loopback;
+  out.cancel(t, spec::MaxBeats - beats);
+  other.cancel(t, spec::MaxBeats);
   // 30 cycles from the packet's take, or what is left of them behind a lookup that came late.
   const cycle_t due = std::max(front.taken + spec::Latency, t + spec::Latency - ram::Latency);
-  const cycle_t visible = std::max(due, ports_.frames.port_free());
+  const cycle_t visible = std::max(due, port_free());
   frame.trace = context_.trace.service(line.trace, site(), time_of(t), time_of(due));
   frame.trace =
       context_.trace.wait(frame.trace, site(), order_reason_, time_of(due), time_of(visible));
-  ports_.frames.push_reserved_booked(t, static_cast<unsigned>(visible - t), std::move(frame),
-                                     beats);
+  out.push_reserved_booked(t, static_cast<unsigned>(visible - t), std::move(frame), beats);
 }
 
 }  // namespace carillon

@@ -41,7 +41,9 @@ rx_mac::rx_mac(const sc_core::sc_module_name& name, nic_shared& shared, const po
       clock_sync_(context_.trace.intern("clock_sync")),
       order_(context_.trace.intern("order")),
       credit_(context_.trace.intern("credit:" + io.out.name())) {
+  io_.loopback.to(*this, site());
   io_.out.from(*this, site());
+  watch(io_.loopback, {});
 }
 
 void rx_mac::on_frame(frame_item&& frame, ps_t first_bit, ps_t last_bit) {
@@ -55,40 +57,71 @@ void rx_mac::on_frame(frame_item&& frame, ps_t first_bit, ps_t last_bit) {
 }
 
 void rx_mac::evaluate(cycle_t t) {
+  take_looped(t);
   admit(t);
   forward(t);
   if (!arrivals_.empty()) {
     wake(arrivals_.front().entry);
   }
+  if (looped_) {
+    wake(looped_->entry);
+  }
+}
+
+void rx_mac::take_looped(cycle_t t) {
+  if (!io_.loopback.takeable(t)) {
+    return;
+  }
+  CARILLON_CHECK(!looped_, "{}: two looped frames at once", path());
+  const cycle_t entry = t + io_.loopback.front_beats() - 1;
+  frame_item frame = io_.loopback.take(t);
+  frame.trace = context_.trace.service(frame.trace, site(), time_of(t), time_of(entry));
+  looped_ = arrival{std::move(frame), time_of(entry), entry};
 }
 
 void rx_mac::admit(cycle_t t) {
   while (!arrivals_.empty() && arrivals_.front().entry <= t) {
     arrival in = arrivals_.pop();
     CARILLON_CHECK(in.entry == t, "{}: a frame of cycle {} seen in cycle {}", path(), in.entry, t);
-    shared_.counters.add(counter::RxPackets);
-    shared_.counters.add(counter::RxBytes, in.frame.length);
-    const auto mtu = static_cast<std::uint64_t>(context_.params.wire.ethernet_mtu);
-    switch (beyond_mtu(in.frame, mtu) ? rx_mac_verdict::oversize
-                                      : judge_frame(in.frame, io_.out.max_beats(), held_bytes_,
-                                                    context_.params.nic.rx_buffer_bytes)) {
-      case rx_mac_verdict::bad_fcs:
-        shared_.counters.add(counter::RxDropFcs);
-        continue;
-      case rx_mac_verdict::oversize:
-        shared_.counters.add(counter::RxDropOversize);
-        continue;
-      case rx_mac_verdict::no_buffer:
-        shared_.counters.add(counter::RxDropBuffer);
-        continue;
-      case rx_mac_verdict::accept:
-        break;
+    if (accepts(in.frame)) {
+      const trace_ref history =
+          context_.trace.wait(in.frame.trace, site(), clock_sync_, in.last_bit, time_of(t));
+      buffer_.push({std::move(in.frame), held_history(history, t, order_)});
     }
-    const trace_ref history =
-        context_.trace.wait(in.frame.trace, site(), clock_sync_, in.last_bit, time_of(t));
-    held_bytes_ += in.frame.length;
-    buffer_.push({std::move(in.frame), held_history(history, t, order_)});
   }
+  if (looped_ && looped_->entry <= t) {
+    CARILLON_CHECK(looped_->entry == t, "{}: a looped frame of cycle {} seen in cycle {}", path(),
+                   looped_->entry, t);
+    if (accepts(looped_->frame)) {
+      const trace_ref history = looped_->frame.trace;
+      buffer_.push({std::move(looped_->frame), held_history(history, t, order_)});
+    }
+    looped_.reset();
+  }
+}
+
+/// Counts a frame that is in the core; if it may stay, its bytes are held.
+bool rx_mac::accepts(const frame_item& frame) {
+  shared_.counters.add(counter::RxPackets);
+  shared_.counters.add(counter::RxBytes, frame.length);
+  const auto mtu = static_cast<std::uint64_t>(context_.params.wire.ethernet_mtu);
+  switch (beyond_mtu(frame, mtu) ? rx_mac_verdict::oversize
+                                 : judge_frame(frame, io_.out.max_beats(), held_bytes_,
+                                               context_.params.nic.rx_buffer_bytes)) {
+    case rx_mac_verdict::bad_fcs:
+      shared_.counters.add(counter::RxDropFcs);
+      return false;
+    case rx_mac_verdict::oversize:
+      shared_.counters.add(counter::RxDropOversize);
+      return false;
+    case rx_mac_verdict::no_buffer:
+      shared_.counters.add(counter::RxDropBuffer);
+      return false;
+    case rx_mac_verdict::accept:
+      break;
+  }
+  held_bytes_ += frame.length;
+  return true;
 }
 
 void rx_mac::forward(cycle_t t) {

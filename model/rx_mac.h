@@ -1,7 +1,12 @@
-// rx_mac: the end of the wire. Store and forward: a frame enters the core with its last bit, its
-// FCS is checked, and it leaves towards rx_parser 20 cycles later.
+// rx_mac: the end of the wire, and of the way back into the NIC. Store and forward: a frame enters
+// the core with its last bit, its FCS is checked, and it leaves towards rx_parser 20 cycles later.
+//
+// A frame of packet_builder enters with its last beat. It is taken whatever happens: without room
+// it is dropped, as one from the wire is, so that what is sent never waits for what is received. Of
+// two that enter in one cycle, the one from the wire comes first.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "common/held_history.h"
@@ -23,7 +28,8 @@ rx_mac_verdict judge_frame(const frame_item& frame, unsigned max_beats, std::uin
 class rx_mac : public stage {
  public:
   struct ports {
-    stream<frame_item>& out;  ///< good frames - rx_parser
+    stream<frame_item>& loopback;  ///< frames for a virtual port of this NIC - packet_builder
+    stream<frame_item>& out;       ///< good frames - rx_parser
   };
 
   rx_mac(const sc_core::sc_module_name& name, nic_shared& shared, const ports& io);
@@ -45,12 +51,15 @@ class rx_mac : public stage {
   };
 
   void evaluate(cycle_t t) override;
+  void take_looped(cycle_t t);
   void admit(cycle_t t);
+  [[nodiscard]] bool accepts(const frame_item& frame);
   void forward(cycle_t t);
 
   nic_shared& shared_;
   ports io_;
-  ring<arrival> arrivals_;  ///< announced, not yet in the core
+  ring<arrival> arrivals_;         ///< announced, not yet in the core
+  std::optional<arrival> looped_;  ///< its beats are being taken
   ring<held_frame> buffer_;
   std::uint64_t held_bytes_ = 0;
   ps_t last_announced_ = 0;

@@ -99,6 +99,19 @@ counter counter_of(parse_error error) {
   return counter::RxDropTruncated;
 }
 
+counter counter_of(steering_verdict verdict) {
+  switch (verdict) {
+    case steering_verdict::nobody:
+      return counter::RxSteerOverflow;
+    case steering_verdict::alien_source:
+      return counter::RxSteerSource;
+    case steering_verdict::port:
+      break;
+  }
+  CARILLON_CHECK(false, "no counter for a frame that has a port");
+  return counter::RxSteerOverflow;
+}
+
 rx_verdict verdict_of_psn(std::uint32_t psn, std::uint32_t expected) {
   constexpr std::uint32_t Mask = 0xffffff;
   constexpr std::uint32_t Half = 0x800000;
@@ -126,6 +139,24 @@ rx_verdict look_up(const opcode_info& opcode, std::uint32_t psn, bool exists,
   }
   return common.service == qp_service::Rc ? verdict_of_psn(psn, responder.next_rcv_psn)
                                           : rx_verdict::accept;
+}
+
+std::optional<counter> end_of(const parsed_frame& packet, rx_verdict verdict,
+                              const qpc_common& common, std::uint16_t port) {
+  if (packet.error == parse_error::icrc) {
+    return counter::RxDropIcrc;
+  }
+  if (verdict != rx_verdict::no_qp && common.function_id != port) {
+    return counter::RxSteerOwner;
+  }
+  const bool known = verdict != rx_verdict::no_qp && verdict != rx_verdict::bad_state;
+  if (known && !same_partition(packet.base.pkey, common.pkey)) {
+    return counter::RxDropPkey;
+  }
+  if (packet.opcode->verb == bth_verb::Congestion) {
+    return counter::RxCnps;  // where the rate control will take it over
+  }
+  return std::nullopt;
 }
 
 rx_parser::rx_parser(const sc_core::sc_module_name& name, nic_shared& shared, const ports& io)
@@ -202,7 +233,7 @@ void rx_parser::take_lines(cycle_t t) {
     context_line in = lines.take(t);
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       packet_slot& slot = slots_[i];
-      if (!slot.parsed.good() && slot.parsed.error != parse_error::icrc) {
+      if (slot.refused) {
         continue;
       }
       if (slot.issued && !(slot.*has)) {
@@ -247,10 +278,10 @@ void rx_parser::issue_lookup(cycle_t t) {
     }
     const trace_ref history = slot.lookup.wait_until(context_, site(), t);
     slot.issued = true;
-    io_.common_reads.push(t, 1, {history, context_kind::qpc_common, qpn});
+    io_.common_reads.push(t, 1, {history, context_kind::qpc_common, qpn, *slot.port});
     if (slot.request) {
       busy_.push_back(qpn);
-      io_.responder_reads.push(t, 1, {history, context_kind::qpc_responder, qpn});
+      io_.responder_reads.push(t, 1, {history, context_kind::qpc_responder, qpn, *slot.port});
     }
     if (i + 1 < slots_.size()) {
       wake(std::max(t + 1, slots_[i + 1].taken + LookupAt));
@@ -260,8 +291,12 @@ void rx_parser::issue_lookup(cycle_t t) {
 }
 
 void rx_parser::drop(cycle_t t, counter why) {
-  shared_.counters.add(why);
   const packet_slot gone = slots_.pop();
+  if (gone.port) {
+    shared_.counters.add_for(*gone.port, why);
+  } else {
+    shared_.counters.add(why);
+  }
   last_left_ = t + 1;
   // The next packet of its QP sees the QP free in the next cycle, as after a commit.
   if (gone.request) {
@@ -274,7 +309,7 @@ rx_packet rx_parser::result_of(packet_slot& slot, rx_verdict verdict) {
   const parsed_frame& parsed = slot.parsed;
   rx_packet packet;
   packet.verdict = verdict;
-  packet.function = qpc_common::unpack(slot.common.data.data()).function_id;
+  packet.function = *slot.port;
   packet.qpn = parsed.base.dest_qpn;
   packet.bth_opcode = static_cast<std::uint8_t>(parsed.base.opcode);
   packet.solicited = parsed.base.se != 0;
@@ -307,18 +342,28 @@ rx_packet rx_parser::result_of(packet_slot& slot, rx_verdict verdict) {
   return packet;
 }
 
+void rx_parser::count(const packet_slot& slot, rx_verdict verdict) {
+  if (verdict == rx_verdict::no_qp) {
+    shared_.counters.add_for(*slot.port, counter::RxDropNoQp);
+  } else if (verdict == rx_verdict::bad_state) {
+    shared_.counters.add_for(*slot.port, counter::RxDropBadState);
+  }
+  if (slot.parsed.ecn == ecn_code::Ce) {
+    shared_.counters.add_for(*slot.port, counter::RxEcnMarked);
+  }
+}
+
 void rx_parser::deliver(cycle_t t) {
   if (slots_.empty()) {
     return;
   }
   packet_slot& slot = slots_.front();
-  if (!slot.parsed.good() && slot.parsed.error != parse_error::icrc) {
-    // Refused by a header state; nothing was looked up.
+  if (slot.refused) {
     if (t < slot.taken + LookupAt) {
       wake(slot.taken + LookupAt);
       return;
     }
-    drop(t, counter_of(slot.parsed.error));
+    drop(t, *slot.refused);
     return;
   }
   if (!slot.has_common || (slot.request && !slot.has_responder)) {
@@ -328,20 +373,11 @@ void rx_parser::deliver(cycle_t t) {
     wake(slot.checked);
     return;
   }
-  if (slot.parsed.error == parse_error::icrc) {
-    drop(t, counter::RxDropIcrc);
-    return;
-  }
   const qpc_common common = qpc_common::unpack(slot.common.data.data());
   const rx_verdict verdict = look_up(*slot.parsed.opcode, slot.parsed.base.psn, slot.common.valid,
                                      common, qpc_responder::unpack(slot.responder.data.data()));
-  const bool known = verdict != rx_verdict::no_qp && verdict != rx_verdict::bad_state;
-  if (known && !same_partition(slot.parsed.base.pkey, common.pkey)) {
-    drop(t, counter::RxDropPkey);
-    return;
-  }
-  if (slot.parsed.opcode->verb == bth_verb::Congestion) {
-    drop(t, counter::RxCnps);  // where the rate control will take it over
+  if (const std::optional<counter> why = end_of(slot.parsed, verdict, common, *slot.port)) {
+    drop(t, *why);
     return;
   }
 
@@ -360,14 +396,7 @@ void rx_parser::deliver(cycle_t t) {
     out.ask_credit(t);
     return;
   }
-  if (verdict == rx_verdict::no_qp) {
-    shared_.counters.add(counter::RxDropNoQp);
-  } else if (verdict == rx_verdict::bad_state) {
-    shared_.counters.add(counter::RxDropBadState);
-  }
-  if (slot.parsed.ecn == ecn_code::Ce) {
-    shared_.counters.add(counter::RxEcnMarked);
-  }
+  count(slot, verdict);
   rx_packet packet = result_of(slot, verdict);
   packet.trace = path_taken.wait_until(context_, site(), t);
   out.push(t, VerdictHop, std::move(packet));
@@ -375,6 +404,31 @@ void rx_parser::deliver(cycle_t t) {
   last_left_ = t + 1;
   if (!slots_.empty()) {
     wake(t + 1);
+  }
+}
+
+/// Finds the port that a frame is for, if its header states got as far as its address, and says
+/// whether it ends here.
+void rx_parser::take_address(packet_slot& slot, cycle_t t) {
+  const parsed_frame& parsed = slot.parsed;
+  const bool readable = parsed.good() || parsed.error == parse_error::icrc;
+  if (!readable) {
+    slot.refused = counter_of(parsed.error);
+  }
+  if (parsed.error == parse_error::eth_truncated) {
+    return;
+  }
+  frame_address address{parsed.mac_destination, parsed.mac_source, std::nullopt};
+  if (parsed.tagged) {
+    address.vlan = parsed.vid;
+  }
+  const steering way = steer(io_.vports.read(t), address, slot.frame.looped);
+  if (way.verdict == steering_verdict::port) {
+    slot.port = way.port;
+    shared_.counters.attribute(way.port, counter::RxPackets);
+    shared_.counters.attribute(way.port, counter::RxBytes, slot.frame.length);
+  } else if (readable) {
+    slot.refused = counter_of(way.verdict);
   }
 }
 
@@ -392,10 +446,10 @@ void rx_parser::take_frame(cycle_t t) {
   slot.own = held_history(slot.frame.trace, t, order_);
   slot.lookup = slot.own;
   slot.lookup.served_until(context_, site(), t + LookupAt);
-  const bool readable = slot.parsed.good() || slot.parsed.error == parse_error::icrc;
-  slot.request = readable && !slot.parsed.opcode->is_response;
-  slot.issued = !readable;             // nothing to look up
-  slot.has_responder = !slot.request;  // not asked for
+  take_address(slot, t);
+  slot.request = !slot.refused && !slot.parsed.opcode->is_response;
+  slot.issued = slot.refused.has_value();  // nothing to look up
+  slot.has_responder = !slot.request;      // not asked for
   slots_.push(std::move(slot));
   wake(t + LookupAt);
 }

@@ -1,20 +1,27 @@
-// rx_parser: the header FSM, the context lookup, the ICRC check, and one verdict a packet.
+// rx_parser: the header FSM, the steering to a virtual port, the context lookup, the ICRC check,
+// and one verdict a packet.
 //
 // A packet taken in cycle t passes ST_ETH, ST_IP, ST_UDP and ST_BTH in t..t+3, is looked up from
 // t+4 on, and its ICRC is known four cycles after its last beat; the verdict is visible at t +
 // max(9, beats + 3). Packets leave in order.
+//
+// The virtual ports are looked at with the first beat. The lookup is made on behalf of the function
+// whose port the packet came to, and a QP that is another's is not touched.
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "common/held_history.h"
 #include "common/items.h"
+#include "common/level.h"
 #include "common/nic_shared.h"
 #include "common/ring.h"
 #include "common/roce_packet.h"
 #include "common/stage.h"
+#include "common/steering.h"
 #include "common/stream.h"
 #include "gen/contexts.h"
 #include "gen/counters.h"
@@ -24,6 +31,9 @@ namespace carillon {
 /// The counter of a frame that the header FSM or the ICRC check refused.
 counter counter_of(parse_error error);
 
+/// The counter of a frame that the steering refused.
+counter counter_of(steering_verdict verdict);
+
 /// What a PSN is to a responder that expects another one: 24-bit modular, half of the space lies
 /// ahead.
 rx_verdict verdict_of_psn(std::uint32_t psn, std::uint32_t expected);
@@ -31,6 +41,10 @@ rx_verdict verdict_of_psn(std::uint32_t psn, std::uint32_t expected);
 /// The verdict of ST_CTX_LOOKUP. `responder` counts for requests only.
 rx_verdict look_up(const opcode_info& opcode, std::uint32_t psn, bool exists,
                    const qpc_common& common, const qpc_responder& responder);
+
+/// Why a packet ends here although its QP was looked up, if it does; `port` is the one it came to.
+std::optional<counter> end_of(const parsed_frame& packet, rx_verdict verdict,
+                              const qpc_common& common, std::uint16_t port);
 
 class rx_parser : public stage {
  public:
@@ -43,6 +57,7 @@ class rx_parser : public stage {
     stream<context_line>& responder_lines;  ///< its answers - qpc_ram
     stream<rx_packet>& requests;            ///< requests with a verdict - responder
     stream<rx_packet>& responses;           ///< ACKs and responses - requester
+    level<vport_table>& vports;             ///< where frames are for - pcie_endpoint
   };
 
   /// Packets between the first beat and the verdict. A pipeline without a stall holds at most nine.
@@ -56,6 +71,9 @@ class rx_parser : public stage {
     parsed_frame parsed;
     cycle_t taken = 0;
     cycle_t checked = 0;  ///< the ICRC is known
+    /// A header state refused it or no port takes it: it is counted and dropped without a lookup.
+    std::optional<counter> refused;
+    std::optional<std::uint16_t> port;  ///< that it is for
     bool request = false;
     bool issued = false;
     bool has_common = false;
@@ -72,7 +90,9 @@ class rx_parser : public stage {
   void issue_lookup(cycle_t t);
   void deliver(cycle_t t);
   void take_frame(cycle_t t);
+  void take_address(packet_slot& slot, cycle_t t);
   void drop(cycle_t t, counter why);
+  void count(const packet_slot& slot, rx_verdict verdict);
   rx_packet result_of(packet_slot& slot, rx_verdict verdict);
   [[nodiscard]] bool busy(std::uint32_t qpn) const;
   void release(std::uint32_t qpn);

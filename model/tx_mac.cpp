@@ -39,8 +39,8 @@ void tx_mac::evaluate(cycle_t t) {
     return;
   }
   frame_item frame = ports_.frames.take(t);
-  nic_.counters.add(counter::TxPackets);
-  nic_.counters.add(counter::TxBytes, frame.length);
+  nic_.counters.add_for(frame.function, counter::TxPackets);
+  nic_.counters.add_for(frame.function, counter::TxBytes, frame.length);
   const ps_t first_bit = time_of(t + spec::Latency);
   frame.trace = context_.trace.service(frame.trace, site(), time_of(t), first_bit);
   ports_.wire.send(std::move(frame), first_bit);

@@ -30,7 +30,9 @@ qpc_address path() {
 
 /// The headers of the packet, from Ethernet on.
 bytes_t headers(const packet_item& packet) {
-  const packet_description frame = describe(packet, path(), 0x020000000001);
+  vport port;
+  port.mac = 0x020000000001;
+  const packet_description frame = describe(packet, path(), port);
   bytes_t buffer(HeadersEnd);
   const header_place place = build_headers(frame, buffer.data(), HeadersEnd);
   return {buffer.begin() + place.offset, buffer.end()};

@@ -21,10 +21,12 @@ class counter_block {
   /// Counts for the chip and for the function that caused it.
   void add_for(std::uint16_t function, counter which, std::uint64_t amount = 1) {
     add(which, amount);
-    if (function >= functions_.size()) {
-      functions_.resize(function + std::size_t{1});
-    }
-    functions_[function][static_cast<std::size_t>(which)] += amount;
+    attribute(function, which, amount);
+  }
+
+  /// Puts down to a function what the chip has counted before its function was known.
+  void attribute(std::uint16_t function, counter which, std::uint64_t amount = 1) {
+    of(function)[static_cast<std::size_t>(which)] += amount;
   }
 
   [[nodiscard]] std::uint64_t value(counter which) const {
@@ -44,6 +46,13 @@ class counter_block {
 
  private:
   using block = std::array<std::uint64_t, CounterCount>;
+
+  block& of(std::uint16_t function) {
+    if (function >= functions_.size()) {
+      functions_.resize(function + std::size_t{1});
+    }
+    return functions_[function];
+  }
 
   block values_{};
   std::vector<block> functions_;

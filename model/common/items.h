@@ -376,6 +376,8 @@ struct frame_item {
   std::uint8_t priority = 0;
   bool first = false;  ///< first packet of its message (for milestones)
   bool last = false;
+  std::uint16_t function = 0;  ///< that sends it; of no meaning when it came by the wire
+  bool looped = false;         ///< it never was on the wire
 };
 
 // Receive path

@@ -19,7 +19,6 @@ struct nic_shared {
 
   sim_context& context;
   const std::string name;
-  std::uint64_t mac = 0;  ///< of the port, 48 bits
   counter_block counters;
   buffer_pool buffers;
   tlp_pool& tlps;

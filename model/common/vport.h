@@ -48,13 +48,15 @@ class vport_table {
   explicit vport_table(std::vector<vport> ports,
                        vport_arbitration how = vport_arbitration::round_robin)
       : arbitration(how), ports_(std::move(ports)) {
-    for (std::uint16_t i = 0; i < ports_.size(); ++i) {
-      if (ports_[i].enabled) {
-        by_mac_.emplace_back(ports_[i].mac, i);
-        if (ports_[i].promiscuous && !promiscuous_) {
-          promiscuous_ = i;
+    std::uint16_t number = 0;
+    for (const vport& port : ports_) {
+      if (port.enabled) {
+        by_mac_.emplace_back(port.mac, number);
+        if (port.promiscuous) {
+          promiscuous_.push_back(number);
         }
       }
+      ++number;
     }
     std::sort(by_mac_.begin(), by_mac_.end());
   }
@@ -64,29 +66,41 @@ class vport_table {
   [[nodiscard]] const vport& at(std::uint16_t function) const { return ports_.at(function); }
 
   /// The enabled port with this MAC address whose VLAN the frame has. A port without a VLAN takes
-  /// tagged and untagged frames.
+  /// tagged and untagged frames, but for those of a port with the same address that has their VLAN.
   [[nodiscard]] std::optional<std::uint16_t> find(std::uint64_t mac,
                                                   std::optional<std::uint16_t> vlan) const {
     auto found = std::lower_bound(by_mac_.begin(), by_mac_.end(),
                                   std::pair<std::uint64_t, std::uint16_t>(mac, 0));
+    std::optional<std::uint16_t> any;
     for (; found != by_mac_.end() && found->first == mac; ++found) {
       const vport& port = ports_[found->second];
-      if (!port.vlan || port.vlan == vlan) {
+      if (port.vlan && port.vlan == vlan) {
         return found->second;
+      }
+      if (!port.vlan && !any) {
+        any = found->second;
+      }
+    }
+    return any;
+  }
+
+  /// The first enabled port that takes what nobody else does; of a VLAN that is not its own, it
+  /// sees nothing.
+  [[nodiscard]] std::optional<std::uint16_t> promiscuous(std::optional<std::uint16_t> vlan) const {
+    for (const std::uint16_t port : promiscuous_) {
+      if (!ports_[port].vlan || ports_[port].vlan == vlan) {
+        return port;
       }
     }
     return std::nullopt;
   }
-
-  /// The port that takes what nobody else does.
-  [[nodiscard]] std::optional<std::uint16_t> promiscuous() const { return promiscuous_; }
 
   bool operator==(const vport_table&) const = default;
 
  private:
   std::vector<vport> ports_;
   std::vector<std::pair<std::uint64_t, std::uint16_t>> by_mac_;  ///< sorted
-  std::optional<std::uint16_t> promiscuous_;
+  std::vector<std::uint16_t> promiscuous_;                       ///< in ascending order
 };
 
 }  // namespace carillon

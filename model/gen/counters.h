@@ -59,9 +59,13 @@ enum class counter : std::uint16_t {
   PayloadBytes,  // payload bytes read
   PayloadReadErrors,  // packets not sent because a read of their payload failed
   TxPathUnreadable,  // packets not sent because their QP's path is not in the function's partition or cannot be read
+  TxSpoofDrops,  // packets not sent because they bear a MAC address, VLAN or IP address that is not their function's
+  TxVportDownDrops,  // packets not sent because the virtual port of their function is down
+  TxLoopbackPackets,  // frames for a virtual port of the same NIC; they are not among those sent
+  TxLoopbackBytes,  // bytes of those without preamble and FCS
   TxPackets,  // frames sent
   TxBytes,  // bytes sent without preamble and FCS
-  RxPackets,  // frames received
+  RxPackets,  // frames received, from the wire and from virtual ports of the same NIC
   RxBytes,  // bytes received without preamble and FCS
   RxDropFcs,  // frames with a wrong FCS
   RxDropBuffer,  // frames dropped because the buffer was full
@@ -81,6 +85,9 @@ enum class counter : std::uint16_t {
   RxDropOpcode,  // packets with a reserved opcode
   RxDropBthLength,  // packets that do not hold what their opcode says
   RxDropPad,  // packets with a pad count larger than their payload
+  RxSteerOverflow,  // frames for a MAC address and VLAN that no virtual port has
+  RxSteerOwner,  // packets for a QP that is not of the function whose virtual port they came to
+  RxSteerSource,  // frames from the wire that claim to come from a virtual port of this NIC
   RxDropIcrc,  // packets with a wrong ICRC
   RxDropNoQp,  // packets for a QP that does not exist
   RxDropBadState,  // packets for a QP that does not receive
@@ -161,7 +168,7 @@ struct counter_desc {
   const char* doc;
 };
 
-inline constexpr std::size_t CounterCount = 142;
+inline constexpr std::size_t CounterCount = 149;
 
 inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"pcie_rx_tlps", "pcie_rx", "TLPs received"},
@@ -212,9 +219,13 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"payload_bytes", "payload_dma", "payload bytes read"},
     {"payload_read_errors", "packet_builder", "packets not sent because a read of their payload failed"},
     {"tx_path_unreadable", "packet_builder", "packets not sent because their QP's path is not in the function's partition or cannot be read"},
+    {"tx_spoof_drops", "packet_builder", "packets not sent because they bear a MAC address, VLAN or IP address that is not their function's"},
+    {"tx_vport_down_drops", "packet_builder", "packets not sent because the virtual port of their function is down"},
+    {"tx_loopback_packets", "packet_builder", "frames for a virtual port of the same NIC; they are not among those sent"},
+    {"tx_loopback_bytes", "packet_builder", "bytes of those without preamble and FCS"},
     {"tx_packets", "tx_mac", "frames sent"},
     {"tx_bytes", "tx_mac", "bytes sent without preamble and FCS"},
-    {"rx_packets", "rx_mac", "frames received"},
+    {"rx_packets", "rx_mac", "frames received, from the wire and from virtual ports of the same NIC"},
     {"rx_bytes", "rx_mac", "bytes received without preamble and FCS"},
     {"rx_drop_fcs", "rx_mac", "frames with a wrong FCS"},
     {"rx_drop_buffer", "rx_mac", "frames dropped because the buffer was full"},
@@ -234,6 +245,9 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"rx_drop_opcode", "rx_parser", "packets with a reserved opcode"},
     {"rx_drop_bth_length", "rx_parser", "packets that do not hold what their opcode says"},
     {"rx_drop_pad", "rx_parser", "packets with a pad count larger than their payload"},
+    {"rx_steer_overflow", "rx_parser", "frames for a MAC address and VLAN that no virtual port has"},
+    {"rx_steer_owner", "rx_parser", "packets for a QP that is not of the function whose virtual port they came to"},
+    {"rx_steer_source", "rx_parser", "frames from the wire that claim to come from a virtual port of this NIC"},
     {"rx_drop_icrc", "rx_parser", "packets with a wrong ICRC"},
     {"rx_drop_no_qp", "rx_parser", "packets for a QP that does not exist"},
     {"rx_drop_bad_state", "rx_parser", "packets for a QP that does not receive"},

@@ -180,8 +180,8 @@ inline constexpr stage_timing_desc TimingTable[] = {
 };
 }  // namespace payload_dma
 
-// FIRST/MIDDLE/LAST/ONLY, Ethernet, IP, UDP, BTH and extension headers, PSN, padding, ICRC;
-// cut-through
+// FIRST/MIDDLE/LAST/ONLY, Ethernet, IP, UDP, BTH and extension headers, PSN, padding, ICRC; spoof
+// check; to the wire or back into the NIC; cut-through
 namespace packet_builder {
 inline constexpr unsigned Latency = 30;
 inline constexpr unsigned InitiationInterval = 1;
@@ -201,7 +201,7 @@ inline constexpr unsigned MaxBeats = 66;
 inline constexpr unsigned MaxPacketBytes = 4202;
 }  // namespace tx_mac
 
-// FCS check, receive buffer
+// FCS check, receive buffer, for frames from the wire and for looped ones
 namespace rx_mac {
 inline constexpr unsigned Latency = 20;
 inline constexpr unsigned InitiationInterval = 1;
@@ -211,7 +211,7 @@ inline constexpr unsigned MaxBeats = 66;
 inline constexpr unsigned MaxPacketBytes = 4202;
 }  // namespace rx_mac
 
-// the header FSM, ICRC check, context lookup, verdict
+// the header FSM, steering to a virtual port, ICRC check, context lookup, verdict
 namespace rx_parser {
 inline constexpr unsigned Latency = 9;
 inline constexpr unsigned InitiationInterval = 1;
@@ -322,16 +322,16 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
     {"payload_dma", "gather list of a packet to read requests to packet buffer, store and forward",
      "6", "payload DMA", 200, 1, 1024, 64, 64, true, false,
      stage_spec::payload_dma::TimingTable, 3},
-    {"packet_builder", "FIRST/MIDDLE/LAST/ONLY, Ethernet, IP, UDP, BTH and extension headers, PSN, padding, ICRC; cut-through",
+    {"packet_builder", "FIRST/MIDDLE/LAST/ONLY, Ethernet, IP, UDP, BTH and extension headers, PSN, padding, ICRC; spoof check; to the wire or back into the NIC; cut-through",
      "7", "packet build", 30, 1, 264, 0, 66, true, false,
      nullptr, 0},
     {"tx_mac", "FCS, serialisation",
      "8", "TX MAC", 20, 1, 132, 0, 66, true, false,
      nullptr, 0},
-    {"rx_mac", "FCS check, receive buffer",
+    {"rx_mac", "FCS check, receive buffer, for frames from the wire and for looped ones",
      "", "", 20, 1, 132, 0, 66, false, false,
      nullptr, 0},
-    {"rx_parser", "the header FSM, ICRC check, context lookup, verdict",
+    {"rx_parser", "the header FSM, steering to a virtual port, ICRC check, context lookup, verdict",
      "", "", 9, 1, 132, 0, 66, true, false,
      stage_spec::rx_parser::TimingTable, 3},
     {"responder", "requests of RC, UC and UD: checks, DMA writes, READs, atomics, ACKs and NAKs, receive queues",
@@ -351,7 +351,7 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      stage_spec::pcie_endpoint::TimingTable, 1},
 }};
 
-inline constexpr std::array<stage_edge, 85> StageEdges = {{
+inline constexpr std::array<stage_edge, 86> StageEdges = {{
     {"pcie", "pcie_rx", "tlp", false},
     {"pcie_rx", "uar", "uar_write", false},
     {"pcie_rx", "uar", "uar_read", false},
@@ -388,6 +388,7 @@ inline constexpr std::array<stage_edge, 85> StageEdges = {{
     {"packet_builder", "qpc_ram", "builder_ctx_req", false},
     {"qpc_ram", "packet_builder", "builder_ctx_rsp", true},
     {"packet_builder", "tx_mac", "tx_packet", false},
+    {"packet_builder", "rx_mac", "loopback", true},
     {"tx_mac", "wire", "tx_frame", false},
     {"wire", "rx_mac", "rx_frame", false},
     {"rx_mac", "rx_parser", "rx_packet", false},

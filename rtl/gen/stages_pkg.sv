@@ -83,7 +83,7 @@ package stages_pkg;
   localparam int unsigned PayloadDmaPacketBuffers = 16;
 
   // FIRST/MIDDLE/LAST/ONLY, Ethernet, IP, UDP, BTH and extension headers, PSN, padding, ICRC;
-  // cut-through
+  // spoof check; to the wire or back into the NIC; cut-through
   localparam int unsigned PacketBuilderLatency = 30;
   localparam int unsigned PacketBuilderInitiationInterval = 1;
   localparam int unsigned PacketBuilderDepth = 264;
@@ -97,14 +97,14 @@ package stages_pkg;
   localparam int unsigned TxMacOutstanding = 0;
   localparam int unsigned TxMacMaxBeats = 66;
 
-  // FCS check, receive buffer
+  // FCS check, receive buffer, for frames from the wire and for looped ones
   localparam int unsigned RxMacLatency = 20;
   localparam int unsigned RxMacInitiationInterval = 1;
   localparam int unsigned RxMacDepth = 132;
   localparam int unsigned RxMacOutstanding = 0;
   localparam int unsigned RxMacMaxBeats = 66;
 
-  // the header FSM, ICRC check, context lookup, verdict
+  // the header FSM, steering to a virtual port, ICRC check, context lookup, verdict
   localparam int unsigned RxParserLatency = 9;
   localparam int unsigned RxParserInitiationInterval = 1;
   localparam int unsigned RxParserDepth = 132;

@@ -296,6 +296,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const rx_verdict verdict = look_up(opcode, trusted.base.psn, true, common, responder);
   require(!opcode.is_response || verdict != rx_verdict::accept);
   require(common.valid != 0 || verdict == rx_verdict::no_qp);
+  // A QP is reached by the port of its own function and by no other.
+  const auto other = static_cast<std::uint16_t>(common.function_id ^ 1);
+  require(end_of(trusted, verdict, common, common.function_id) != counter::RxSteerOwner);
+  require(verdict == rx_verdict::no_qp ||
+          end_of(trusted, verdict, common, other) == counter::RxSteerOwner);
   if (!sensible(common) || opcode.verb == bth_verb::Congestion) {
     return 0;
   }
