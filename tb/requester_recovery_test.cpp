@@ -1,8 +1,8 @@
 // requester: what is lost is sent again, for so long as it may be.
 #include <gtest/gtest.h>
 
+#include "common/deadlines.h"
 #include "common/requester_bench.h"
-#include "requester/retry_timers.h"
 
 namespace carillon {
 namespace {
@@ -508,8 +508,8 @@ INSTANTIATE_TEST_SUITE_P(shuffle, requester_bench, testing::Values(0, 77));
 
 // The deadlines alone ----
 
-TEST(retry_timers, a_deadline_that_moves_back_is_found_in_its_new_place) {
-  retry_timers timers(4);
+TEST(deadlines, a_deadline_that_moves_back_is_found_in_its_new_place) {
+  deadlines timers(4);
   timers.set(1, 100);
   timers.set(2, 150);
   timers.set(1, 200);
@@ -523,8 +523,8 @@ TEST(retry_timers, a_deadline_that_moves_back_is_found_in_its_new_place) {
   EXPECT_EQ(timers.earliest(), NeverCycle);
 }
 
-TEST(retry_timers, a_deadline_may_move_forward) {
-  retry_timers timers(4);
+TEST(deadlines, a_deadline_may_move_forward) {
+  deadlines timers(4);
   timers.set(1, 1000);
   timers.set(1, 10);
   EXPECT_EQ(timers.earliest(), 10U);
@@ -535,8 +535,8 @@ TEST(retry_timers, a_deadline_may_move_forward) {
   EXPECT_FALSE(timers.running(1));
 }
 
-TEST(retry_timers, equal_deadlines_come_in_the_order_of_qp_numbers) {
-  retry_timers timers(8);
+TEST(deadlines, equal_deadlines_come_in_the_order_of_qp_numbers) {
+  deadlines timers(8);
   for (const std::uint32_t qpn : {5U, 2U, 7U}) {
     timers.set(qpn, 100);
   }

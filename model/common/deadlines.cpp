@@ -1,20 +1,20 @@
-#include "requester/retry_timers.h"
+#include "common/deadlines.h"
 
 namespace carillon {
 
-void retry_timers::set(std::uint32_t qpn, cycle_t deadline) {
-  queue_timer& timer = queues_[qpn];
+void deadlines::set(std::uint32_t number, cycle_t deadline) {
+  queue_deadline& timer = queues_[number];
   timer.deadline = deadline;
   if (deadline < timer.listed) {
     timer.listed = deadline;
-    list_.push({deadline, qpn});
+    list_.push({deadline, number});
   }
 }
 
-cycle_t retry_timers::earliest() {
+cycle_t deadlines::earliest() {
   while (!list_.empty()) {
     const place top = list_.top();
-    queue_timer& timer = queues_[top.qpn];
+    queue_deadline& timer = queues_[top.number];
     if (timer.listed == top.cycle && timer.deadline == top.cycle) {
       return top.cycle;
     }
@@ -22,20 +22,20 @@ cycle_t retry_timers::earliest() {
     if (timer.listed == top.cycle) {
       timer.listed = timer.deadline;
       if (timer.deadline != NeverCycle) {
-        list_.push({timer.deadline, top.qpn});
+        list_.push({timer.deadline, top.number});
       }
     }
   }
   return NeverCycle;
 }
 
-bool retry_timers::take_due(cycle_t t, std::uint32_t& qpn) {
+bool deadlines::take_due(cycle_t t, std::uint32_t& number) {
   if (earliest() > t) {
     return false;
   }
-  qpn = list_.top().qpn;
+  number = list_.top().number;
   list_.pop();
-  queues_[qpn] = {};
+  queues_[number] = {};
   return true;
 }
 
