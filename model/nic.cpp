@@ -224,6 +224,10 @@ struct nic::parts {
   std::unique_ptr<stream<cq_command>> cq_commands =
       make.of<cq_command>("pcie_endpoint.completion_command", ShortQueue);
 
+  std::unique_ptr<stream<msix_command>> msix_commands =
+      make.of<msix_command>("pcie_endpoint.msix_command", ShortQueue);
+  level<msix_pending> msix_pending_bits{shared.context.clock, shared.name + ".msix_pending", {}};
+
   std::vector<std::unique_ptr<clocked>> stages;
   pcie_rx* receive_side = nullptr;
   dma_engine* dma = nullptr;
@@ -300,7 +304,7 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                   completion::ports{*receive_cqes, *send_cqes, *responder_events, *requester_events,
                                     *queue_doorbells, *cq_commands, *completion_context.reads,
                                     *completion_context.lines, *record_dma.reads, *record_dma.done,
-                                    *cqe_writes});
+                                    *cqe_writes, *msix_commands, msix_pending_bits});
 
   // Priority: receive lookup, stage 4, fetch, doorbells, what is left.
   add<qpc_ram>("qpc_ram",
@@ -340,7 +344,9 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                                           {fetch_commands.get(), sched_commands.get(),
                                            requester_commands.get(), responder_commands.get()},
                                           *cq_commands,
-                                          *srq_commands},
+                                          *srq_commands,
+                                          *msix_commands,
+                                          msix_pending_bits},
                      options.mac);
 }
 

@@ -43,6 +43,7 @@ struct endpoint_bench : bench::stage_bench {
         responder(port<qp_command>("responder", 1)),
         completion(port<cq_command>("completion", 1)),
         srqs(port<srq_command>("srqs", 1)),
+        msix(port<msix_command>("msix", 2)),
         write_source("write_source", *this, writes),
         read_source("read_source", *this, reads),
         answer_sink("answer_sink", *this, answers),
@@ -51,6 +52,7 @@ struct endpoint_bench : bench::stage_bench {
         responder_sink("responder_sink", *this, responder, owner_period),
         completion_sink("completion_sink", *this, completion),
         srq_sink("srq_sink", *this, srqs),
+        msix_sink("msix_sink", *this, msix),
         endpoint("endpoint", nic,
                  {writes,
                   reads,
@@ -60,7 +62,9 @@ struct endpoint_bench : bench::stage_bench {
                   line_writes,
                   {&fetch, &responder},
                   completion,
-                  srqs},
+                  srqs,
+                  msix,
+                  msix_bits},
                  0x020000000001) {
     ram.serve(line_reads, lines);
     ram.accept(line_writes);
@@ -126,6 +130,8 @@ struct endpoint_bench : bench::stage_bench {
   stream<qp_command>& responder;
   stream<cq_command>& completion;
   stream<srq_command>& srqs;
+  stream<msix_command>& msix;
+  level<msix_pending> msix_bits{context.clock, "msix_pending", {}};
   bench::source<mmio_write> write_source;
   bench::source<mmio_read> read_source;
   bench::sink<mmio_answer> answer_sink;
@@ -134,6 +140,7 @@ struct endpoint_bench : bench::stage_bench {
   bench::sink<qp_command> responder_sink;
   bench::sink<cq_command> completion_sink;
   bench::sink<srq_command> srq_sink;
+  bench::sink<msix_command> msix_sink;
   pcie_endpoint endpoint;
 };
 
