@@ -65,7 +65,7 @@ struct pcie_bench {
         refusals(bench.port<mmio_answer>("refusals")),
         completions(bench.port<read_completion>("completions", 512, 68)),
         receive("pcie_rx", bench.nic,
-                pcie_rx::ports{port, bars, uar_writes, uar_reads, register_writes, register_reads,
+                pcie_rx::ports{port, functions, uar_writes, uar_reads, register_writes, register_reads,
                                completions, refusals, [this] { dut.on_credits(); }}),
         dut("dma_engine", bench.nic,
             dma_engine::ports{port,
