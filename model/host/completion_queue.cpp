@@ -87,6 +87,11 @@ task<std::unique_ptr<completion_queue>> completion_queue::create(device& owner, 
     throw config_error(fmt::format("a CQ of 2^{} entries; allowed: up to 2^{}", log_size,
                                    owner.capabilities().log_max_cq_size));
   }
+  constexpr unsigned MaxPeriod = 0xfff;  // 12 bits of the context
+  if (moderated.period_us > MaxPeriod) {
+    throw config_error(fmt::format("a CQ whose events wait for {} us; allowed: up to {}",
+                                   moderated.period_us, MaxPeriod));
+  }
   machine& host = owner.host();
   const queue_memory ring = allocate_queue(host, std::uint64_t{cqe64::Size} << log_size);
   const std::uint64_t record = host.allocate(cq_doorbell_record::Size);

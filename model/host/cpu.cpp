@@ -79,13 +79,6 @@ cpu::cpu(const sc_core::sc_module_name& name, sim_context& context, host_memory&
   }
 }
 
-cpu::~cpu() {
-  context_.trace.release(woken_by_);
-  while (!handlers_.empty()) {
-    context_.trace.release(handlers_.pop().history);
-  }
-}
-
 void cpu::run(task<> program, std::function<void()> done) {
   CARILLON_CHECK(!busy(), "{}: a second program", this->name());
   program_ = std::move(program);

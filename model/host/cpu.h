@@ -118,7 +118,6 @@ class cpu final : public sc_core::sc_module, private timed, private mmio_read_li
  public:
   cpu(const sc_core::sc_module_name& name, sim_context& context, host_memory& memory,
       root_complex& bus);
-  ~cpu() override;
 
   /// Starts a program now. A core runs one at a time. `done` is called when it has returned.
   void run(task<> program, std::function<void()> done = {});
@@ -274,7 +273,7 @@ class cpu final : public sc_core::sc_module, private timed, private mmio_read_li
 
   struct handler {
     interrupt_line* line = nullptr;
-    trace_ref history;  ///< up to its end; held
+    trace_ref history;  ///< up to its end
   };
 
   struct handler_time {
@@ -372,7 +371,7 @@ class cpu final : public sc_core::sc_module, private timed, private mmio_read_li
   ps_t interrupted_to_ = 0;    ///< ... until here; 0: never
   ps_t slept_from_ = 0;
   ps_t woken_ = 0;
-  trace_ref woken_by_;  ///< held
+  trace_ref woken_by_;  ///< not held: who has seen the message knows whether it still lives
 };
 
 }  // namespace carillon

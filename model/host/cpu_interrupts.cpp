@@ -20,7 +20,6 @@ void cpu::interrupt(interrupt_line& line, trace_ref trace) {
   trace = context_.trace.service(trace, interrupt_site_, now, entry);
   trace = context_.trace.wait(trace, interrupt_site_, interrupt_reason_, entry, begin);
   trace = context_.trace.service(trace, interrupt_site_, begin, end);
-  context_.trace.hold(trace);
   line.begins_ = begin;
   handlers_end_ = end;
   handlers_.push({&line, trace});
@@ -37,7 +36,7 @@ void cpu::interrupt(interrupt_line& line, trace_ref trace) {
 void cpu::end_handler(ps_t now) {
   const handler done = handlers_.pop();
   interrupt_line& line = *done.line;
-  context_.trace.release(std::exchange(line.history_, done.history));
+  line.history_ = done.history;
   ++line.handled_;
   line.ran_ = true;
   if (line.sleeper_ != nullptr) {
@@ -88,8 +87,7 @@ void cpu::interrupt_awaiter::await_suspend(std::coroutine_handle<> waiting) cons
 
 void cpu::interrupt_awaiter::await_resume() const {
   line.ran_ = false;
-  core.context_.trace.release(
-      std::exchange(core.woken_by_, std::exchange(line.history_, trace_ref{})));
+  core.woken_by_ = std::exchange(line.history_, trace_ref{});
 }
 
 void cpu::start_sleep(interrupt_line& line, std::coroutine_handle<> waiting) {

@@ -29,7 +29,7 @@ interrupt_line& interrupts::bind(cpu& core, unsigned number) {
     throw config_error(fmt::format("core {} has no free interrupt vector", number));
   }
   mine.push_back(std::make_unique<interrupt_line>(
-      core, trace_, WindowBase | std::uint64_t{number} << CoreShift, vector));
+      core, WindowBase | std::uint64_t{number} << CoreShift, vector));
   return *mine.back();
 }
 

@@ -20,13 +20,11 @@ class cpu;
 /// runs on one core, and perhaps a program that sleeps until it has.
 class interrupt_line {
  public:
-  interrupt_line(cpu& core, tracer& trace, std::uint64_t address, std::uint32_t data)
-      : core_(core), trace_(trace), address_(address), data_(data) {}
+  interrupt_line(cpu& core, std::uint64_t address, std::uint32_t data)
+      : core_(core), address_(address), data_(data) {}
 
   interrupt_line(const interrupt_line&) = delete;
   interrupt_line& operator=(const interrupt_line&) = delete;
-
-  ~interrupt_line() { trace_.release(history_); }
 
   [[nodiscard]] std::uint64_t address() const { return address_; }
 
@@ -43,13 +41,12 @@ class interrupt_line {
   friend class interrupts;
 
   cpu& core_;
-  tracer& trace_;
   const std::uint64_t address_;
   const std::uint32_t data_;
   ps_t begins_ = 0;         ///< the last handler
   bool ran_ = false;        ///< ... and nobody has waited for it since
   cpu* sleeper_ = nullptr;  ///< whose program does
-  trace_ref history_;       ///< of the last message, up to the end of its handler; held
+  trace_ref history_;       ///< of the last message, up to the end of its handler
   std::uint64_t handled_ = 0;
   std::uint64_t coalesced_ = 0;
 };
@@ -67,8 +64,6 @@ class interrupts final : public message_listener {
   static constexpr std::uint64_t WindowBase = 0xfee00000;
   static constexpr std::uint64_t WindowBytes = 0x100000;
 
-  explicit interrupts(tracer& trace) : trace_(trace) {}
-
   /// The next free vector of a core. `number`: the core's, at most 255.
   interrupt_line& bind(cpu& core, unsigned number);
 
@@ -78,7 +73,6 @@ class interrupts final : public message_listener {
   [[nodiscard]] std::uint64_t spurious() const { return spurious_; }
 
  private:
-  tracer& trace_;
   std::vector<std::vector<std::unique_ptr<interrupt_line>>> lines_;  ///< by core and vector
   std::uint64_t spurious_ = 0;
 };

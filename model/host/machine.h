@@ -33,9 +33,7 @@ class machine final : public sc_core::sc_module {
   [[nodiscard]] sim_context& context() { return context_; }
 
   /// An interrupt whose handler runs on a core.
-  interrupt_line& bind_interrupt(unsigned index) {
-    return controller.bind(core(index), index);
-  }
+  interrupt_line& bind_interrupt(unsigned index) { return controller.bind(core(index), index); }
 
   /// Zeroed memory for good; programs of a run do not free. `alignment` is a power of two.
   std::uint64_t allocate(std::uint64_t bytes, std::uint64_t alignment = 64);
