@@ -364,7 +364,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "[workload]\nkind = \"mixed\"\nqueue_depth = 1024\ncompletion = \"event\"\n",
                   {"s.toml:4: workload.completion", "polls"}},
         bad_input{"one_vector",
-                  "[params]\nnic.msix_vectors = 1\n[workload]\ncompletion = \"event\"\n",
+                  "[parameters]\nnic.msix_vectors = 1\n[workload]\ncompletion = \"event\"\n",
                   {"s.toml:4: workload.completion", "nic.msix_vectors"}},
         bad_input{"batch", "[workload]\nbatch = 4\n", {"s.toml:2: workload.batch", "outstanding"}},
         bad_input{"signal",
