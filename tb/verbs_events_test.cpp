@@ -147,6 +147,91 @@ TEST_P(event_loops, nor_with_moderated_events) {
   EXPECT_GT(count(1, counter::CqEventPeriods), 0U);
 }
 
+/// Two CQs report to one EQ, each once a round. The peer's message comes a step later in each, so
+/// that its event meets every moment of the other's: before its interrupt, while the program takes
+/// it, between the program's last look and the arm's arrival at the device, and behind that.
+class crossing_events : public event_loops {
+ protected:
+  static constexpr unsigned Rounds = 120;
+  static constexpr ps_t Step = 10'000;
+
+  static work_request message(const session_side& mine) {
+    work_request request;
+    request.opcode = wqe_opcode::Send;
+    request.signaled = true;
+    request.add({mine.buffer.address, 64, mine.buffer.key});
+    return request;
+  }
+
+  static task<> take_one(session_side& mine, completion_queue& queue) {
+    completion done;
+    EXPECT_EQ(co_await queue.poll(mine.core, std::span(&done, 1)), 1U);
+  }
+
+  static task<> receive_one(session_side& mine) {
+    receive_request request;
+    request.sge_count = 1;
+    request.sges[0] = {mine.buffer.address, 64, mine.buffer.key};
+    EXPECT_TRUE(co_await mine.qps[0]->post_receive(mine.core, request));
+  }
+
+  task<> sleeper() {
+    co_await connection->establish(0);
+    session_side& mine = connection->side(0);
+    std::array<event, 16> events;
+    for (; round < Rounds; ++round) {
+      co_await receive_one(mine);
+      co_await mine.send_cq->arm(mine.core);
+      co_await mine.receive_cq->arm(mine.core);
+      begin = mine.core.time() + 2'000'000;
+      begun = round + 1;
+      mine.core.idle_until(begin);
+      co_await mine.core.sync();
+      EXPECT_TRUE(co_await mine.qps[0]->post_send(mine.core, message(mine)));
+      for (unsigned seen = 0; seen < 2;) {
+        seen += co_await mine.events->sleep(mine.core, events);
+      }
+      co_await take_one(mine, *mine.send_cq);
+      co_await take_one(mine, *mine.receive_cq);
+    }
+  }
+
+  task<> peer() {
+    co_await connection->establish(1);
+    session_side& mine = connection->side(1);
+    completion done;
+    for (unsigned i = 0; i < Rounds; ++i) {
+      co_await receive_one(mine);
+      while (begun != i + 1) {
+        mine.core.idle_until(mine.core.time() + 100'000);
+        co_await mine.core.sync();
+      }
+      mine.core.idle_until(begin + i * Step);
+      co_await mine.core.sync();
+      EXPECT_TRUE(co_await mine.qps[0]->post_send(mine.core, message(mine)));
+      co_await mine.send_cq->wait(mine.core, std::span(&done, 1));
+      co_await mine.receive_cq->wait(mine.core, std::span(&done, 1));
+    }
+  }
+
+  unsigned round = 0;
+  unsigned begun = 0;
+  ps_t begin = 0;
+};
+
+TEST_F(crossing_events, no_wake_up_is_lost_whenever_the_second_event_comes) {
+  params.cpu.interrupt_ps = 50'000;
+  params.cpu.interrupt_handler_ps = 20'000;
+  build({}, 1);
+  core(0).run(sleeper());
+  core(1).run(peer());
+  // A round takes less than 10 us; the peer would wait for the next one for ever.
+  sc_core::sc_start(sc_core::sc_time::from_value(3'000'000'000));
+  EXPECT_FALSE(core(0).busy()) << "sleeps for ever in round " << round;
+  EXPECT_FALSE(core(1).busy());
+  system->check_drained();
+}
+
 INSTANTIATE_TEST_SUITE_P(seeds, event_loops, testing::Values(1, 2, 3, 4, 5));
 
 // Moderation --------------------------------------------------------------------------------------
