@@ -18,12 +18,17 @@ constexpr unsigned GenerationShift = 32;
 
 completion::completion(const sc_core::sc_module_name& name, nic_shared& shared, const ports& io)
     : stage(name, shared.context, "completion"),
+      timed(shared.context.line),
       shared_(shared),
       io_(io),
       queues_(std::size_t{1} << shared.context.params.nic.log_max_eq),
+      vectors_(static_cast<unsigned>(shared.context.params.nic.msix_vectors)),
+      moderated_(std::size_t{1} << shared.context.params.nic.log_max_cq),
       order_(context_.trace.intern("order")),
       record_(context_.trace.intern("cq_record")),
       event_(context_.trace.intern("event")),
+      interrupt_(context_.trace.intern("interrupt")),
+      moderation_(context_.trace.intern("moderation")),
       arbiter_(context_.trace.intern("arbiter")),
       write_credit_(context_.trace.intern("credit:" + io.writes.name())) {
   io_.from_responder.to(*this, site());
@@ -34,6 +39,7 @@ completion::completion(const sc_core::sc_module_name& name, nic_shared& shared, 
   io_.commands.to(*this, site());
   io_.context_lines.to(*this, site());
   io_.records.to(*this, site());
+  io_.msix.to(*this, site());
   io_.context_reads.from(*this, site());
   io_.record_reads.from(*this, site());
   io_.writes.from(*this, site());
@@ -57,19 +63,28 @@ completion::completion(const sc_core::sc_module_name& name, nic_shared& shared, 
   watch(io_.commands, {});
   watch(io_.context_lines, {});
   watch(io_.records, {});
+  watch(io_.msix, {});
 }
 
 void completion::evaluate(cycle_t t) {
   take_command(t);
+  take_msix(t);
   take_record(t);
   take_line(t);
   take_doorbell(t);
+  if (moderated_.look() <= t) {
+    ripen_due(t);
+  }
+  write_interrupt(t);
   write_event(t);
   write_front(t);
   take_event(t);
   read_event_line(t);
   take_requests(t);
   read_records(t);
+  if (const cycle_t look = moderated_.look(); look != NeverCycle) {
+    set_alarm(t, look);
+  }
 }
 
 void completion::take_command(cycle_t t) {
@@ -82,13 +97,18 @@ void completion::take_command(cycle_t t) {
     return;
   }
   const cqc_line line = cqc_line::unpack(command.line.data());
+  if (command.modify) {
+    modify_moderation(t, command.cqn, line);
+    return;
+  }
   cq_state& state = cqs_[command.cqn];
   state.ring = {};
   // What was asked for the CQ before it is nobody's.
   state.record_wanted = false;
   state.record_pending = false;
   state.answered = state.asked;
-  state.notification.reset(line);
+  state.notification.reset(line, moderation_of(line));
+  set_deadline(command.cqn, state);
   state.valid = line.valid != 0;
   state.function = line.function_id;
   state.uar_page = line.uar_page;
@@ -240,9 +260,14 @@ void completion::write_front(cycle_t t) {
     // Read ahead, so that the next completion need not wait.
     want_record(t, slot, state, false);
   }
+  if (state.notification.waiting() == 0) {
+    state.first_waiting = held_history(history, t, moderation_);
+  }
   if (state.notification.written(state.ring.producer, slot.item.solicited || failed,
-                                 slot.item.event)) {
+                                 slot.item.event, t)) {
     raise_completion(t, history, slot.item.cqn, state);
+  } else {
+    set_deadline(slot.item.cqn, state);
   }
   slots_.pop();
   if (!slots_.empty()) {

@@ -1,22 +1,27 @@
-// completion: turns completion requests into CQEs in host memory, and tells the EQs.
+// completion: turns completion requests into CQEs in host memory, tells the EQs, and interrupts.
 //
 // Completions are served in the order in which they are taken; of two that come in the same cycle
 // the responder's goes first. Ten cycles from the request to the write, the read of the CQ's line
 // included. An event takes ten cycles likewise, from the cycle in which it is raised; the EQE goes
-// to memory behind all CQEs written before, by the same stream.
+// to memory behind all CQEs written before, by the same stream. An MSI-X message follows the EQE
+// that raised it in the next cycle, likewise by the same stream.
 #pragma once
 
 #include <span>
 #include <unordered_map>
 
+#include "common/deadlines.h"
 #include "common/held_history.h"
 #include "common/items.h"
+#include "common/level.h"
+#include "common/msix.h"
 #include "common/nic_shared.h"
 #include "common/ring.h"
 #include "common/stage.h"
 #include "common/stream.h"
 #include "completion/cq_notification.h"
 #include "completion/event_queues.h"
+#include "completion/msix_vectors.h"
 #include "gen/contexts.h"
 #include "gen/wqe.h"
 
@@ -33,20 +38,22 @@ struct cq_ring {
   }
 };
 
-class completion : public stage {
+class completion : public stage, private timed {
  public:
   struct ports {
-    stream<cqe_item>& from_responder;       ///< completions of receive WQEs - responder
-    stream<cqe_item>& from_requester;       ///< completions of send WQEs - requester
-    stream<async_event>& responder_events;  ///< of QPs and SRQs - responder
-    stream<async_event>& requester_events;  ///< of QPs - requester
-    stream<queue_doorbell>& doorbells;      ///< CQ arms and EQ consumer indices - uar
-    stream<cq_command>& commands;           ///< CQs and EQs created or destroyed - pcie_endpoint
-    stream<context_read>& context_reads;    ///< cqc, eqc - qpc_ram
-    stream<context_line>& context_lines;    ///< its answers - qpc_ram
-    stream<dma_read>& record_reads;         ///< CQ doorbell records - dma_engine
-    stream<dma_read_done>& records;         ///< their answers - dma_engine
-    stream<dma_write>& writes;              ///< CQEs, EQEs - dma_engine
+    stream<cqe_item>& from_responder;        ///< completions of receive WQEs - responder
+    stream<cqe_item>& from_requester;        ///< completions of send WQEs - requester
+    stream<async_event>& responder_events;   ///< of QPs and SRQs - responder
+    stream<async_event>& requester_events;   ///< of QPs - requester
+    stream<queue_doorbell>& doorbells;       ///< CQ arms and EQ consumer indices - uar
+    stream<cq_command>& commands;            ///< CQs and EQs created or changed - pcie_endpoint
+    stream<context_read>& context_reads;     ///< cqc, eqc - qpc_ram
+    stream<context_line>& context_lines;     ///< its answers - qpc_ram
+    stream<dma_read>& record_reads;          ///< CQ doorbell records - dma_engine
+    stream<dma_read_done>& records;          ///< their answers - dma_engine
+    stream<dma_write>& writes;               ///< CQEs, EQEs, MSI-X messages - dma_engine
+    stream<msix_command>& msix;              ///< table, enables, resets - pcie_endpoint
+    level<msix_pending>& msix_pending_bits;  ///< held back by a mask - pcie_endpoint
   };
 
   static constexpr unsigned Slots = stage_spec::completion::Outstanding;
@@ -92,6 +99,13 @@ class completion : public stage {
     std::uint64_t answered = 0;
     bool unreadable = false;  ///< the last of them failed
     buffer_ref record;
+    held_history first_waiting;  ///< of the first CQE since the last event, if events are moderated
+  };
+
+  struct interrupt_slot {
+    std::uint16_t function = 0;
+    unsigned vector = 0;
+    held_history history;
   };
 
   struct record_request {
@@ -125,6 +139,18 @@ class completion : public stage {
   void write_event(cycle_t t);
   void end_event(cycle_t t, bool lost);
 
+  // Interrupts and moderation (completion/interrupts.cpp)
+  void on_time(ps_t now, std::uint64_t cycle) override;
+  void take_msix(cycle_t t);
+  void raise_interrupt(cycle_t t, trace_ref history, std::uint16_t function, unsigned vector);
+  void write_interrupt(cycle_t t);
+  [[nodiscard]] cq_moderation moderation_of(const cqc_line& line) const;
+  void modify_moderation(cycle_t t, std::uint32_t cqn, const cqc_line& line);
+  /// After something that an event could wait for: its CQ is looked at when that ends.
+  void set_deadline(std::uint32_t cqn, const cq_state& state);
+  void ripen_due(cycle_t t);
+  void set_alarm(cycle_t t, cycle_t deadline);
+
   nic_shared& shared_;
   ports io_;
   ring<request_slot> slots_;
@@ -133,13 +159,19 @@ class completion : public stage {
   std::size_t event_lines_ = 0;                      ///< how many of them have asked for their line
   std::unordered_map<std::uint32_t, cq_state> cqs_;  // never iterated
   event_queues queues_;
+  msix_vectors vectors_;
+  ring<interrupt_slot> interrupts_;     ///< messages to be sent
+  deadlines moderated_;                 ///< of the CQs whose event waits for a period to pass
+  cycle_t alarm_ = NeverCycle;          ///< when they are looked at
   cycle_t event_read_ = NeverCycle;     ///< when the last line of an EQ was asked for
-  cycle_t event_written_ = NeverCycle;  ///< when the last EQE was written
+  cycle_t event_written_ = NeverCycle;  ///< when the last EQE or message was written
   bool event_read_last_ = false;        ///< ... and no line of a CQ since
   bool event_written_last_ = false;     ///< ... and no CQE since
   name_id order_;
   name_id record_;
   name_id event_;
+  name_id interrupt_;
+  name_id moderation_;
   name_id arbiter_;
   name_id write_credit_;
 };

@@ -238,6 +238,9 @@ struct nic::parts {
   std::optional<dma_pair> icm_dma;
   std::unique_ptr<stream<dma_write>> icm_writes;
   std::optional<icm_lines::ports> icm;
+  std::unique_ptr<stream<msix_command>> msix_commands =
+      make.of<msix_command>("pcie_endpoint.msix_command", ShortQueue);
+  level<msix_pending> msix_pending_bits{shared.context.clock, shared.name + ".msix_pending", {}};
 
   std::vector<std::unique_ptr<clocked>> stages;
   pcie_rx* receive_side = nullptr;
@@ -323,7 +326,7 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                   completion::ports{*receive_cqes, *send_cqes, *responder_events, *requester_events,
                                     *queue_doorbells, *cq_commands, *completion_context.reads,
                                     *completion_context.lines, *record_dma.reads, *record_dma.done,
-                                    *cqe_writes});
+                                    *cqe_writes, *msix_commands, msix_pending_bits});
 
   // Priority: receive lookup, stage 4, fetch, doorbells, what is left.
   add<qpc_ram>("qpc_ram",
@@ -370,6 +373,8 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                                            requester_commands.get(), responder_commands.get()},
                                           *cq_commands,
                                           *srq_commands,
+                                          *msix_commands,
+                                          msix_pending_bits,
                                           &icm_base},
                      options.mac);
 }

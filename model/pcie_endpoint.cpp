@@ -79,10 +79,15 @@ pcie_endpoint::pcie_endpoint(const sc_core::sc_module_name& name, nic_shared& ni
       nic_(nic),
       ports_(std::move(connected)),
       core_(limits_of(nic.context.params, mac)),
-      functions_(static_cast<std::size_t>(nic.context.params.nic.functions)) {
+      functions_(static_cast<std::size_t>(nic.context.params.nic.functions)),
+      msix_(functions_.size(), narrow<unsigned>(nic.context.params.nic.msix_vectors)) {
   for (std::size_t i = 0; i < functions_.size(); ++i) {
     lay_out("bar0", bar0::Size, functions_[i].bar0, bar0_access_);
     bytes::store_be<4>(&functions_[i].bar0[bar0::FunctionNumber], i);
+  }
+  // Functions start as firmware leaves them: with MSI-X on, all vectors masked.
+  for (std::size_t i = 0; i < functions_.size(); ++i) {
+    msix_.set_control(narrow<std::uint16_t>(static_cast<std::int64_t>(i)), true, false);
   }
   lay_out("bar4", bar4::Size, bar4_, bar4_access_);
   bar4::link_status_value link;
@@ -101,6 +106,7 @@ pcie_endpoint::pcie_endpoint(const sc_core::sc_module_name& name, nic_shared& ni
   }
   ports_.completion.from(*this, site());
   ports_.srqs.from(*this, site());
+  ports_.msix.from(*this, site());
   watch(ports_.writes, {});
   watch(ports_.reads, {blocker::credit(ports_.answers)});
   watch(ports_.lines, {});
@@ -163,6 +169,10 @@ bool pcie_endpoint::read_register(std::uint16_t function, std::uint8_t bar, std:
   if (offset + into.size() > image.size()) {
     return false;
   }
+  if (registers && msix_registers::holds(offset)) {
+    msix_.read(function, offset, into, ports_.msix_pending_bits.read(t));
+    return true;
+  }
   if (registers) {
     refresh(function, t);
   }
@@ -203,6 +213,13 @@ void pcie_endpoint::write(const mmio_write& access, cycle_t t) {
   }
   function_registers& mine = functions_[access.function];
   const bool registers = access.bar == 0;
+  if (registers && msix_registers::holds(access.offset)) {
+    const std::size_t bytes = std::min<std::size_t>(access.length, access.data.size());
+    if (!msix_.write(access.function, access.offset, std::span(access.data).first(bytes))) {
+      nic_.counters.add(counter::RegisterDenied);
+    }
+    return;
+  }
   std::vector<std::uint8_t>& image = registers ? mine.bar0 : bar4_;
   const std::vector<register_access>& allowed = registers ? bar0_access_ : bar4_access_;
   bool denied = access.offset % DwordBytes != 0 || access.length % DwordBytes != 0 ||
@@ -273,7 +290,35 @@ void pcie_endpoint::evaluate(cycle_t t) {
     }
     ++answered_;
   }
+  tell_msix(t);
   serve(t);
+}
+
+// MSI-X
+
+/// One command a cycle, so that a write of the host never waits.
+void pcie_endpoint::tell_msix(cycle_t t) {
+  if (!msix_.untold()) {
+    return;
+  }
+  if (!ports_.msix.has_credit(t)) {
+    ports_.msix.ask_credit(t);
+    return;
+  }
+  ports_.msix.push(t, 1, msix_.tell());
+  if (msix_.untold()) {
+    wake(t + 1);
+  }
+}
+
+void pcie_endpoint::set_msix_control(cycle_t t, std::uint16_t function, bool enable, bool mask) {
+  msix_.set_control(function, enable, mask);
+  wake(t + 1);
+}
+
+void pcie_endpoint::reset_msix(cycle_t t, std::uint16_t function) {
+  msix_.reset(function);
+  wake(t + 1);
 }
 
 void pcie_endpoint::serve(cycle_t t) {

@@ -17,10 +17,12 @@
 #include "common/function_map.h"
 #include "common/items.h"
 #include "common/level.h"
+#include "common/msix.h"
 #include "common/nic_shared.h"
 #include "common/stage.h"
 #include "common/vport.h"
 #include "pcie_endpoint/commands.h"
+#include "pcie_endpoint/msix_registers.h"
 
 namespace carillon {
 
@@ -36,6 +38,8 @@ class pcie_endpoint final : public stage {
     std::vector<stream<qp_command>*> owners;   ///< - wqe_fetch, tx_sched, requester, responder
     stream<cq_command>& completion;            ///< CQs and EQs created or destroyed - completion
     stream<srq_command>& srqs;                 ///< SRQs created, destroyed or armed - responder
+    stream<msix_command>& msix;                ///< table, enables, resets - completion
+    level<msix_pending>& msix_pending_bits;    ///< held back by a mask - completion
     level<std::uint64_t>* icm_base = nullptr;  ///< where contexts are in host memory - qpc_ram
   };
 
@@ -55,6 +59,11 @@ class pcie_endpoint final : public stage {
 
   [[nodiscard]] const command_core& commands() const { return core_; }
 
+  /// The MSI-X enable and function mask of the configuration space were written in cycle t.
+  void set_msix_control(cycle_t t, std::uint16_t function, bool enable, bool mask);
+  /// Function-level reset of a function's MSI-X and of its EQs, in cycle t.
+  void reset_msix(cycle_t t, std::uint16_t function);
+
  private:
   enum class phase : std::uint8_t { idle, serving, reading, writing, settling, telling };
 
@@ -73,6 +82,7 @@ class pcie_endpoint final : public stage {
                      std::span<std::uint8_t> into, cycle_t t);
   void refresh(std::uint16_t function, cycle_t t);
   void ring(std::uint16_t function, std::uint32_t input_bytes, cycle_t t);
+  void tell_msix(cycle_t t);
 
   // The command being served; each returns true if the phase moved on and the next may start in the
   // same cycle.
@@ -94,6 +104,7 @@ class pcie_endpoint final : public stage {
   std::vector<std::uint8_t> bar4_;
   std::vector<register_access> bar0_access_;  ///< by dword; Ro where there is nothing
   std::vector<register_access> bar4_access_;
+  msix_registers msix_;
 
   std::deque<std::uint16_t> rung_;  ///< functions with a command, the front one's is served
   phase phase_ = phase::idle;

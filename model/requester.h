@@ -15,6 +15,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/deadlines.h"
 #include "common/held_history.h"
 #include "common/items.h"
 #include "common/nic_shared.h"
@@ -24,7 +25,6 @@
 #include "gen/contexts.h"
 #include "gen/wqe.h"
 #include "requester/response_landing.h"
-#include "requester/retry_timers.h"
 #include "requester/send_window.h"
 
 namespace carillon {
@@ -169,7 +169,7 @@ class requester : public stage {
   nic_shared& shared_;
   ports io_;
   std::vector<std::unique_ptr<send_queue>> queues_;  ///< by QP number; made by the first command
-  retry_timers timers_;
+  deadlines timers_;
   alarm_clock alarm_;
   landing_queue landings_;
   std::unique_ptr<key_lookup> keys_;

@@ -74,7 +74,7 @@ TEST_F(queue_commands, an_eq_that_cannot_be_is_refused) {
           command_syndrome::Vector);
   refused(with([](auto&, eqc& eq) { eq.ec = 1; }), command_status::BadParameter,
           command_syndrome::Option);
-  refused(with([](auto&, eqc& eq) { eq.st = queue_arm_state::Armed; }),
+  refused(with([](auto&, eqc& eq) { eq.st = static_cast<queue_arm_state>(1); }),
           command_status::BadParameter, command_syndrome::Option);
   refused(with([](auto& in, eqc&) { in.event_bitmask[8] = 1; }), command_status::BadParameter,
           command_syndrome::Option);

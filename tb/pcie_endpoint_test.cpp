@@ -43,6 +43,7 @@ struct endpoint_bench : bench::stage_bench {
         responder(port<qp_command>("responder", 1)),
         completion(port<cq_command>("completion", 1)),
         srqs(port<srq_command>("srqs", 1)),
+        msix(port<msix_command>("msix", 2)),
         write_source("write_source", *this, writes),
         read_source("read_source", *this, reads),
         answer_sink("answer_sink", *this, answers),
@@ -51,6 +52,7 @@ struct endpoint_bench : bench::stage_bench {
         responder_sink("responder_sink", *this, responder, owner_period),
         completion_sink("completion_sink", *this, completion),
         srq_sink("srq_sink", *this, srqs),
+        msix_sink("msix_sink", *this, msix),
         endpoint("endpoint", nic,
                  {writes,
                   reads,
@@ -60,7 +62,9 @@ struct endpoint_bench : bench::stage_bench {
                   line_writes,
                   {&fetch, &responder},
                   completion,
-                  srqs},
+                  srqs,
+                  msix,
+                  msix_bits},
                  0x020000000001) {
     ram.serve(line_reads, lines);
     ram.accept(line_writes);
@@ -126,6 +130,8 @@ struct endpoint_bench : bench::stage_bench {
   stream<qp_command>& responder;
   stream<cq_command>& completion;
   stream<srq_command>& srqs;
+  stream<msix_command>& msix;
+  level<msix_pending> msix_bits{context.clock, "msix_pending", {}};
   bench::source<mmio_write> write_source;
   bench::source<mmio_read> read_source;
   bench::sink<mmio_answer> answer_sink;
@@ -134,6 +140,7 @@ struct endpoint_bench : bench::stage_bench {
   bench::sink<qp_command> responder_sink;
   bench::sink<cq_command> completion_sink;
   bench::sink<srq_command> srq_sink;
+  bench::sink<msix_command> msix_sink;
   pcie_endpoint endpoint;
 };
 
@@ -355,6 +362,103 @@ TEST_P(endpoint, bars_follow_each_other_and_only_the_pf_has_bar4) {
 }
 
 INSTANTIATE_TEST_SUITE_P(orders, endpoint, testing::Values(0, 1, 2));
+
+// MSI-X -------------------------------------------------------------------------------------------
+
+/// Bytes in the order in which they are on the bus.
+mmio_write table_write(std::uint64_t offset, std::vector<std::uint8_t> bytes,
+                       std::uint16_t function = 0) {
+  mmio_write access{.function = function, .bar = 0, .offset = bar0::MsixTable + offset};
+  access.length = static_cast<std::uint16_t>(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), access.data.begin());
+  return access;
+}
+
+mmio_read register_read(std::uint64_t offset, std::uint16_t length, std::uint16_t function = 0) {
+  return {.function = function, .bar = 0, .offset = offset, .length = length};
+}
+
+TEST(pcie_endpoint, the_MSIX_table_is_little_endian_and_reads_as_it_was_written) {
+  endpoint_bench bench(0);
+  bench.write_source.at(10, table_write(3 * 16, {0x00, 0x10, 0xe0, 0xfe, 1, 0, 0, 0}, 1));
+  bench.write_source.at(11, table_write(3 * 16 + 8, {0x21, 0x43, 0, 0, 0, 0, 0, 0}, 1));
+  bench.read_source.at(50, register_read(bar0::MsixTable + 3 * 16, 8, 1));
+  bench.read_source.at(51, register_read(bar0::MsixTable + 3 * 16 + 12, 4, 0));
+  bench.run(200);
+  // Two of the functions' enables come first.
+  ASSERT_EQ(bench.msix_sink.items.size(), 4U);
+  const msix_command& entry = bench.msix_sink.items[3].item;
+  EXPECT_EQ(entry.kind, msix_command_kind::entry);
+  EXPECT_EQ(entry.function, 1U);
+  EXPECT_EQ(entry.vector, 3U);
+  EXPECT_EQ(entry.address, 0x1fee01000U);
+  EXPECT_EQ(entry.data, 0x4321U);
+  EXPECT_FALSE(entry.masked);
+  EXPECT_TRUE(bench.msix_sink.items[2].item.masked) << "until the second word was written";
+  ASSERT_EQ(bench.answer_sink.items.size(), 2U);
+  const auto& data = bench.answer_sink.items[0].item.data;
+  EXPECT_EQ(std::vector<std::uint8_t>(data.begin(), data.end()),
+            (std::vector<std::uint8_t>{0x00, 0x10, 0xe0, 0xfe, 1, 0, 0, 0}));
+  EXPECT_EQ(bench.answer_sink.items[1].item.data[0], 1) << "another function's is still masked";
+}
+
+TEST(pcie_endpoint, of_the_MSIX_vector_control_only_the_mask_is_there) {
+  endpoint_bench bench(0);
+  bench.write_source.at(10, table_write(12, {0xff, 0xff, 0xff, 0xff}));
+  bench.read_source.at(50, register_read(bar0::MsixTable + 8, 8));
+  bench.run(200);
+  const auto& data = bench.answer_sink.items.at(0).item.data;
+  EXPECT_EQ(data[4], 1);
+  EXPECT_EQ(data[5] | data[6] | data[7], 0);
+}
+
+TEST(pcie_endpoint, the_MSIX_table_takes_aligned_words_of_4_or_8_bytes_only) {
+  endpoint_bench bench(0);
+  bench.write_source.at(10, table_write(0, std::vector<std::uint8_t>(16, 1)));
+  bench.write_source.at(11, table_write(4, std::vector<std::uint8_t>(8, 1)));
+  bench.write_source.at(12, table_write(2, std::vector<std::uint8_t>(4, 1)));
+  // Behind the 64 entries that a function has, and the pending bits.
+  bench.write_source.at(13, table_write(64 * 16, std::vector<std::uint8_t>(4, 1)));
+  bench.write_source.at(14, table_write(bar0::MsixPba - bar0::MsixTable, {1, 0, 0, 0}));
+  bench.read_source.at(50, register_read(bar0::MsixTable, 8));
+  bench.run(200);
+  EXPECT_EQ(bench.count(counter::RegisterDenied), 5U);
+  EXPECT_EQ(bench.msix_sink.items.size(), 2U) << "the enables alone";
+  EXPECT_EQ(bench.answer_sink.items.at(0).item.data, (std::array<std::uint8_t, 8>{}));
+}
+
+TEST(pcie_endpoint, the_MSIX_pending_bits_are_what_completion_holds_back) {
+  endpoint_bench bench(0);
+  bench.msix_bits.write(0, {{}, {0x8001, 0x2}});
+  bench.read_source.at(50, register_read(bar0::MsixPba, 8, 1));
+  bench.read_source.at(51, register_read(bar0::MsixPba + 8, 8, 1));
+  bench.read_source.at(52, register_read(bar0::MsixPba, 8, 0));
+  bench.run(200);
+  ASSERT_EQ(bench.answer_sink.items.size(), 3U);
+  EXPECT_EQ(bench.answer_sink.items[0].item.data, (std::array<std::uint8_t, 8>{0x01, 0x80}));
+  EXPECT_EQ(bench.answer_sink.items[1].item.data, (std::array<std::uint8_t, 8>{0x02}));
+  EXPECT_EQ(bench.answer_sink.items[2].item.data, (std::array<std::uint8_t, 8>{}));
+}
+
+TEST(pcie_endpoint, completion_hears_of_MSIX_in_order_and_the_host_never_waits) {
+  endpoint_bench bench(0);
+  for (unsigned i = 0; i < 32; ++i) {
+    bench.write_source.at(10, table_write(16 * i, {static_cast<std::uint8_t>(i), 0, 0, 0}));
+  }
+  bench.run(20);
+  bench.endpoint.set_msix_control(20, 1, true, true);
+  bench.endpoint.reset_msix(20, 1);
+  bench.run(200);
+  ASSERT_EQ(bench.msix_sink.items.size(), 2U + 32 + 2);
+  unsigned next = 0;
+  for (const auto& each : bench.msix_sink.items) {
+    if (each.item.kind == msix_command_kind::entry) {
+      EXPECT_EQ(each.item.vector, next);
+      EXPECT_EQ(each.item.address, next++);
+    }
+  }
+  bench.context.check_drained();
+}
 
 }  // namespace
 }  // namespace carillon

@@ -239,6 +239,79 @@ TEST_P(pcie_ordering, what_completes_a_message_is_visible_after_all_of_it) {
   pcie.finish();
 }
 
+// Interrupts
+// -----------------------------------------------------------------------------------------
+
+/// A host that looks, at each interrupt, whether all that was written before its message is there.
+class interrupted_cpu : public message_listener {
+ public:
+  static constexpr std::uint64_t Window = 0xfee00000;
+  static constexpr unsigned Messages = 40;
+
+  explicit interrupted_cpu(pcie_bench& pcie) : pcie_(pcie) {
+    pcie.host.add_interrupt_window(Window, 0x100000, *this);
+  }
+
+  static std::uint64_t event(unsigned i) { return 0x90'0000 + 64 * i; }
+
+  /// Payload, CQE, EQE and message i, one behind the other.
+  void send() {
+    for (unsigned i = 0; i < Messages; ++i) {
+      pcie_.memory.set_attributes(polling_cpu::data(i), 0x1'0000, {0, i % 2 == 1});
+      const auto value = static_cast<std::uint8_t>(i + 1);
+      const cycle_t at = 10 + 60 * i;
+      dma_write payload = pcie_.write(polling_cpu::data(i), polling_cpu::Bytes, value);
+      payload.point = milestone::delivered;
+      pcie_.receives.at(at, std::move(payload), beats_of(polling_cpu::Bytes));
+      pcie_.cqes.at(at + 1, pcie_.write(polling_cpu::entry(i), 64, value));
+      pcie_.cqes.at(at + 2, pcie_.write(event(i), 64, value));
+      dma_write message = pcie_.write(Window, 4, 0);
+      message.from.data()[0] = value;
+      pcie_.cqes.at(at + 3, std::move(message));
+    }
+  }
+
+  std::vector<std::uint32_t> order;
+  unsigned early = 0;
+
+ private:
+  void on_message(std::uint64_t /*address*/, std::uint32_t data, trace_ref /*trace*/) override {
+    order.push_back(data);
+    const unsigned i = data - 1;
+    const std::array<std::pair<std::uint64_t, std::uint32_t>, 3> before{
+        {{polling_cpu::data(i), polling_cpu::Bytes}, {polling_cpu::entry(i), 64}, {event(i), 64}}};
+    for (const auto& [address, bytes] : before) {
+      std::vector<std::uint8_t> now(bytes);
+      pcie_.memory.read(address, now.data(), bytes);
+      early += std::all_of(now.begin(), now.end(), [&](auto each) { return each == data; }) ? 0 : 1;
+    }
+  }
+
+  pcie_bench& pcie_;
+};
+
+TEST_P(pcie_ordering, an_interrupt_never_comes_before_payload_cqe_and_eqe) {
+  pcie_bench& pcie = make(uneven_memory(false));
+  interrupted_cpu cpu(pcie);
+  cpu.send();
+  pcie.bench.run(100'000);
+  EXPECT_EQ(cpu.order.size(), interrupted_cpu::Messages);
+  EXPECT_TRUE(std::is_sorted(cpu.order.begin(), cpu.order.end()));
+  EXPECT_EQ(cpu.early, 0U);
+  pcie.finish();
+}
+
+TEST_P(pcie_ordering, nor_does_it_when_payload_writes_are_relaxed) {
+  pcie_bench& pcie = make(uneven_memory(true));
+  interrupted_cpu cpu(pcie);
+  cpu.send();
+  pcie.bench.run(100'000);
+  EXPECT_EQ(cpu.order.size(), interrupted_cpu::Messages);
+  EXPECT_TRUE(std::is_sorted(cpu.order.begin(), cpu.order.end()));
+  EXPECT_EQ(cpu.early, 0U);
+  pcie.finish();
+}
+
 // The read fence ----------------------------------------------------------------------------------
 
 parameters one_write_at_a_time() {

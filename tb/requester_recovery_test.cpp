@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "common/deadlines.h"
 #include "common/random.h"
 #include "common/requester_bench.h"
-#include "requester/retry_timers.h"
 
 namespace carillon {
 namespace {
@@ -554,8 +554,8 @@ INSTANTIATE_TEST_SUITE_P(shuffle, requester_bench, testing::Values(0, 77));
 
 // The deadlines alone ----
 
-TEST(retry_timers, a_deadline_that_moves_back_is_found_in_its_new_place) {
-  retry_timers timers(4);
+TEST(deadlines, a_deadline_that_moves_back_is_found_in_its_new_place) {
+  deadlines timers(4);
   timers.set(1, 100);
   timers.set(2, 150);
   timers.set(1, 200);
@@ -569,8 +569,8 @@ TEST(retry_timers, a_deadline_that_moves_back_is_found_in_its_new_place) {
   EXPECT_EQ(timers.earliest(), NeverCycle);
 }
 
-TEST(retry_timers, a_deadline_may_move_forward) {
-  retry_timers timers(4);
+TEST(deadlines, a_deadline_may_move_forward) {
+  deadlines timers(4);
   timers.set(1, 1000);
   timers.set(1, 10);
   EXPECT_EQ(timers.earliest(), 10U);
@@ -581,10 +581,10 @@ TEST(retry_timers, a_deadline_may_move_forward) {
   EXPECT_FALSE(timers.running(1));
 }
 
-TEST(retry_timers, each_queue_has_one_place_whatever_its_deadlines_do) {
+TEST(deadlines, each_queue_has_one_place_whatever_its_deadlines_do) {
   constexpr cycle_t Far = 1000000;
   constexpr unsigned Queues = 8;
-  retry_timers timers(Queues);
+  deadlines timers(Queues);
   // Short timers that come up while long ones are pending, as a receiver that is not ready makes.
   for (cycle_t t = 0; t < 1000; t += 10) {
     for (std::uint32_t qpn = 0; qpn < Queues; ++qpn) {
@@ -601,26 +601,26 @@ TEST(retry_timers, each_queue_has_one_place_whatever_its_deadlines_do) {
   }
 }
 
-TEST(retry_timers, deadlines_come_in_their_order_after_any_moves) {
+TEST(deadlines, deadlines_come_in_their_order_after_any_moves) {
   constexpr std::uint32_t Queues = 50;
-  retry_timers timers(Queues);
-  std::vector<cycle_t> deadlines(Queues, NeverCycle);
+  deadlines timers(Queues);
+  std::vector<cycle_t> moved(Queues, NeverCycle);
   random_stream random(7, "moves");
   for (unsigned i = 0; i < 2000; ++i) {
     const auto qpn = static_cast<std::uint32_t>(random.below(Queues));
-    deadlines[qpn] = random.below(4) == 0 ? NeverCycle : 1 + random.below(500);
-    if (deadlines[qpn] == NeverCycle) {
+    moved[qpn] = random.below(4) == 0 ? NeverCycle : 1 + random.below(500);
+    if (moved[qpn] == NeverCycle) {
       timers.clear(qpn);
     } else {
-      timers.set(qpn, deadlines[qpn]);
+      timers.set(qpn, moved[qpn]);
     }
-    ASSERT_LE(timers.look(), *std::min_element(deadlines.begin(), deadlines.end()));
+    ASSERT_LE(timers.look(), *std::min_element(moved.begin(), moved.end()));
     ASSERT_LE(timers.listed(), Queues);
   }
   std::vector<std::pair<cycle_t, std::uint32_t>> expected;
   for (std::uint32_t qpn = 0; qpn < Queues; ++qpn) {
-    if (deadlines[qpn] != NeverCycle) {
-      expected.emplace_back(deadlines[qpn], qpn);
+    if (moved[qpn] != NeverCycle) {
+      expected.emplace_back(moved[qpn], qpn);
     }
   }
   std::sort(expected.begin(), expected.end());
@@ -633,8 +633,8 @@ TEST(retry_timers, deadlines_come_in_their_order_after_any_moves) {
   EXPECT_EQ(timers.earliest(), NeverCycle);
 }
 
-TEST(retry_timers, equal_deadlines_come_in_the_order_of_qp_numbers) {
-  retry_timers timers(8);
+TEST(deadlines, equal_deadlines_come_in_the_order_of_qp_numbers) {
+  deadlines timers(8);
   for (const std::uint32_t qpn : {5U, 2U, 7U}) {
     timers.set(qpn, 100);
   }

@@ -47,10 +47,14 @@ enum class submit_mode : std::uint8_t { doorbell, blueflame };
 
 enum class inline_mode : std::uint8_t { never, always, automatic };
 
+/// How a program waits for completions.
+enum class waiting_mode : std::uint8_t { poll, event };
+
 const char* to_string(workload_kind kind);
 const char* to_string(work_opcode opcode);
 const char* to_string(submit_mode mode);
 const char* to_string(inline_mode mode);
+const char* to_string(waiting_mode mode);
 
 /// Whether the receiver must have posted a receive.
 bool consumes_receive(work_opcode opcode);
@@ -103,6 +107,9 @@ struct workload_spec {
   inline_mode inline_data = inline_mode::automatic;
   std::uint32_t batch = 1;           ///< WQEs per doorbell
   std::uint32_t signaled_every = 1;  ///< every n-th WQE asks for a CQE
+  waiting_mode completions = waiting_mode::poll;
+  std::uint32_t moderation_count = 0;   ///< completions an event; 0: their number does not matter
+  std::uint32_t moderation_period = 0;  ///< us an event waits for them; 0: for ever
   bool both_directions = false;
   bool align_doorbell =
       false;               ///< the first symbol of each doorbell TLP arrives on a core clock edge

@@ -182,9 +182,20 @@ task<> workload::set_up(unsigned index) {
   here.uar = co_await dev.alloc_uar(core);
   const std::uint64_t sends = std::uint64_t{spec_.qps} * spec_.outstanding;
   const std::uint64_t receives = std::uint64_t{spec_.qps} * receives_ahead(spec_.outstanding);
-  here.send_cq = co_await completion_queue::create(dev, core, *here.uar, log_cq_size(sends));
+  if (spec_.completions == waiting_mode::event) {
+    co_await dev.bind_vector(core, MainCore, MainCore);
+    co_await dev.bind_vector(core, ReceiverCore, ReceiverCore);
+    here.send_events = co_await event_queue::create(dev, core, *here.uar, LogEqSize, 0, MainCore);
+    here.receive_events =
+        co_await event_queue::create(dev, core, *here.uar, LogEqSize, 0, ReceiverCore);
+  }
+  const event_moderation moderation{static_cast<std::uint16_t>(spec_.moderation_count),
+                                    static_cast<std::uint16_t>(spec_.moderation_period)};
+  here.send_cq = co_await completion_queue::create(dev, core, *here.uar, log_cq_size(sends),
+                                                   here.send_events.get(), moderation);
   here.receive_cq = co_await completion_queue::create(
-      dev, core, *here.uar, consumes_receive(spec_.opcode) ? log_cq_size(receives) : MinLogCqSize);
+      dev, core, *here.uar, consumes_receive(spec_.opcode) ? log_cq_size(receives) : MinLogCqSize,
+      here.receive_events.get(), moderation);
   for (auto& link : here.links) {
     const std::uint64_t bytes = std::max<std::uint64_t>(link->size, 1) * link->slots;
     link->source = co_await dev.register_memory(core, here.pd, host.allocate(bytes, 4096), bytes);

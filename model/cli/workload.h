@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,9 @@ class workload final : public traffic {
   task<> ping_pong_program(side& here);
   task<> receiver_program(side& here);
   task<> background_program(side& here, connection& link, std::size_t core_index);
+  /// Waits for completions as the scenario says.
+  task<unsigned> next_completions(cpu& core, completion_queue& queue, event_queue* events,
+                                  std::span<completion> out) const;
   [[nodiscard]] bool expected(const connection& link, std::uint32_t count) const;
   task<> wait_until_expected(cpu& core, const connection& link) const;
   task<> pause(cpu& core) const;

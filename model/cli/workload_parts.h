@@ -14,6 +14,7 @@ inline constexpr std::size_t MainCore = 0;
 inline constexpr std::size_t ReceiverCore = 1;
 inline constexpr std::size_t FirstBackgroundCore = 2;
 inline constexpr unsigned MinLogCqSize = 12;
+inline constexpr unsigned LogEqSize = 8;  ///< an event for each arm at most
 inline constexpr unsigned MaxLogRqSize = 12;
 inline constexpr std::size_t PollBatch = 16;
 inline constexpr std::uint32_t MinReceives = 16;
@@ -55,6 +56,10 @@ struct workload::side {
   node& home;
   std::uint32_t pd = 0;
   uar_handle* uar = nullptr;
+  // Of completions by events: the vector of the first wakes the main program, that of the second
+  // the receiver's.
+  std::unique_ptr<event_queue> send_events;
+  std::unique_ptr<event_queue> receive_events;
   std::unique_ptr<completion_queue> send_cq;
   std::unique_ptr<completion_queue> receive_cq;
   std::vector<std::unique_ptr<connection>> links;

@@ -22,6 +22,8 @@ constexpr std::uint32_t WqeDataBytes = 16;
 constexpr std::uint32_t WqeInlineHeaderBytes = 4;
 constexpr std::uint32_t LargestPostedWqe = 256;  // what one BlueFlame buffer takes
 constexpr std::uint32_t WqeBlockBytes = 64;
+constexpr std::uint64_t MaxCqCount = 0xffff;  // the fields of a CQ's context
+constexpr std::uint64_t MaxCqPeriod = 0xfff;
 
 template <class Enum>
 std::vector<std::string> words(std::initializer_list<Enum> values) {
@@ -173,7 +175,7 @@ struct workload_key {
 
 constexpr std::uint64_t Many = std::uint64_t{1} << 40;
 
-const std::array<workload_key, 19> WorkloadKeys = {{
+const std::array<workload_key, 22> WorkloadKeys = {{
     {"kind",
      [](workload_spec& w, const setting& v) {
        w.kind = static_cast<workload_kind>(
@@ -197,6 +199,15 @@ const std::array<workload_key, 19> WorkloadKeys = {{
     {"batch", [](workload_spec& w, const setting& v) { w.batch = small(v, 1, 32768); }},
     {"signaled_every",
      [](workload_spec& w, const setting& v) { w.signaled_every = small(v, 1, 32768); }},
+    {"completion",
+     [](workload_spec& w, const setting& v) {
+       w.completions = static_cast<waiting_mode>(
+           v.choice(words({waiting_mode::poll, waiting_mode::event})));
+     }},
+    {"cq_moderation_count",
+     [](workload_spec& w, const setting& v) { w.moderation_count = small(v, 0, MaxCqCount); }},
+    {"cq_moderation_period",
+     [](workload_spec& w, const setting& v) { w.moderation_period = small(v, 0, MaxCqPeriod); }},
     {"directions",
      [](workload_spec& w, const setting& v) {
        w.both_directions = v.choice({"one", "both"}) == 1;
@@ -225,6 +236,7 @@ class combination_check {
       check_queue();
       check_kind();
     }
+    check_completions();
     check_background();
     check_network();
   }
@@ -268,6 +280,22 @@ class combination_check {
         w.kind == workload_kind::ping_pong ? w.queue_depth / blocks : w.outstanding;
     require(w.signaled_every <= room, "workload.signaled_every",
             "at most {}: with fewer completions the send queue is never freed", room);
+  }
+
+  void check_completions() const {
+    const workload_spec& w = point_.workload;
+    const bool events = w.completions == waiting_mode::event;
+    require(!events || w.kind != workload_kind::mixed, "workload.completion",
+            "a mixed workload polls");
+    require(
+        events || (w.moderation_count == 0 && w.moderation_period == 0),
+        w.moderation_count != 0 ? "workload.cq_moderation_count" : "workload.cq_moderation_period",
+        "only events are moderated: workload.completion must be \"event\"");
+    require(w.moderation_count <= 1 || w.moderation_period != 0, "workload.cq_moderation_count",
+            "without a workload.cq_moderation_period nobody would hear of the last completions");
+    require(!events || point_.params.nic.msix_vectors > 1, "workload.completion",
+            "requests and receives have a vector each; nic.msix_vectors is {}",
+            point_.params.nic.msix_vectors);
   }
 
   void check_kind() const {
@@ -375,6 +403,11 @@ bool writes_memory(work_opcode opcode) {
 
 const char* to_string(submit_mode mode) {
   constexpr std::array Names = {"doorbell", "blueflame"};
+  return Names[static_cast<std::size_t>(mode)];
+}
+
+const char* to_string(waiting_mode mode) {
+  constexpr std::array Names = {"poll", "event"};
   return Names[static_cast<std::size_t>(mode)];
 }
 

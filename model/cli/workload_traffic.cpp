@@ -94,6 +94,11 @@ task<> workload::pause(cpu& core) const {
   co_await core.sync();
 }
 
+task<unsigned> workload::next_completions(cpu& core, completion_queue& queue, event_queue* events,
+                                          std::span<completion> out) const {
+  return events != nullptr ? queue.sleep(core, *events, out) : queue.wait(core, out);
+}
+
 task<bool> workload::post_batch(cpu& core, side& here, connection& link, std::uint32_t count) {
   std::vector<work_request>& requests = here.batch;
   requests.clear();
@@ -177,7 +182,8 @@ task<> workload::requester_program(side& here) {
     if (!progress && unexpected && !here.send_cq->ready()) {
       co_await pause(core);
     } else if (!progress || posted == here.total) {
-      const unsigned found = co_await here.send_cq->wait(core, entries);
+      const unsigned found =
+          co_await next_completions(core, *here.send_cq, here.send_events.get(), entries);
       for (unsigned i = 0; i < found; ++i) {
         complete(here, entries[i]);
       }
@@ -214,7 +220,8 @@ task<> workload::ping_pong_program(side& here) {
     if (here.index == 0) {
       co_await see(core, arrival, value);
     }
-    const unsigned found = co_await here.send_cq->wait(core, entries);
+    const unsigned found =
+        co_await next_completions(core, *here.send_cq, here.send_events.get(), entries);
     for (unsigned i = 0; i < found; ++i) {
       complete(here, entries[i]);
     }
@@ -252,7 +259,8 @@ task<> workload::receiver_program(side& here) {
   std::array<completion, PollBatch> entries;
   std::uint64_t received = 0;
   while (received < there.total) {
-    const unsigned found = co_await here.receive_cq->wait(core, entries);
+    const unsigned found =
+        co_await next_completions(core, *here.receive_cq, here.receive_events.get(), entries);
     for (unsigned i = 0; i < found; ++i) {
       connection& link = *here.links[entries[i].id >> 48];
       if (entries[i].failed()) {

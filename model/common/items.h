@@ -556,7 +556,26 @@ struct cq_command {
   trace_ref trace;
   std::uint32_t cqn = 0;  ///< or EQ number
   bool eq = false;
+  bool modify = false;  ///< a CQ that lives on: only its moderation changes
   std::array<std::uint8_t, BeatBytes> line{};
+};
+
+enum class msix_command_kind : std::uint8_t {
+  entry,    ///< an entry of the table was written
+  control,  ///< enable and function mask in the configuration space were written
+  reset,    ///< function-level reset: the table, what is pending and the EQs are gone
+};
+
+/// Tells completion what the host does to a function's MSI-X (pcie_endpoint -> completion).
+struct msix_command {
+  trace_ref trace;
+  msix_command_kind kind = msix_command_kind::entry;
+  std::uint16_t function = 0;
+  std::uint16_t vector = 0;   ///< of an entry, the whole of which follows
+  std::uint64_t address = 0;  ///< of an entry
+  std::uint32_t data = 0;     ///< of an entry
+  bool masked = false;        ///< the vector, or with `control` the function
+  bool enabled = false;       ///< of `control`
 };
 
 /// Tells the responder that an SRQ was created or destroyed (pcie_endpoint -> responder).

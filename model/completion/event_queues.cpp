@@ -29,20 +29,37 @@ void event_queues::set(std::uint32_t eqn, const eqc_line& line) {
     queues_[eqn] = {.valid = line.valid != 0,
                     .function = line.function_id,
                     .uar_page = line.uar_page,
-                    .events = line.event_bitmask};
+                    .events = line.event_bitmask,
+                    .vector = line.intr,
+                    .state = line.arm_state};
   }
 }
 
-bool event_queues::consumed(const queue_doorbell& bell) {
+void event_queues::reset(std::uint16_t function) {
+  for (queue& eq : queues_) {
+    if (eq.function == function) {
+      eq = {};
+    }
+  }
+}
+
+event_queues::bell_result event_queues::ring(const queue_doorbell& bell) {
   if (bell.number >= queues_.size()) {
-    return false;
+    return bell_result::ignored;
   }
   queue& eq = queues_[bell.number];
   if (!eq.valid || eq.function != bell.function || eq.uar_page != bell.uar_page) {
-    return false;
+    return bell_result::ignored;
   }
   eq.consumer = bell.consumer_index;
-  return true;
+  if (!bell.arm || eq.state == queue_arm_state::AlwaysArmed) {
+    return bell_result::taken;
+  }
+  // A consumer beyond the producer is nonsense and has missed nothing.
+  const std::uint32_t unread = (eq.producer - eq.consumer) & CqIndexMask;
+  const bool missed = unread != 0 && unread <= CqIndexMask / 2;
+  eq.state = missed ? queue_arm_state::Fired : queue_arm_state::Armed;
+  return missed ? bell_result::interrupts : bell_result::taken;
 }
 
 std::optional<std::uint8_t> event_queues::taker(std::uint16_t function, event_type kind) const {
@@ -65,8 +82,14 @@ std::optional<std::uint32_t> event_queues::room(std::uint8_t eqn, const eqc_line
   return eq.producer;
 }
 
-void event_queues::advance(std::uint8_t eqn) {
-  queues_[eqn].producer = (queues_[eqn].producer + 1) & CqIndexMask;
+bool event_queues::advance(std::uint8_t eqn) {
+  queue& eq = queues_[eqn];
+  eq.producer = (eq.producer + 1) & CqIndexMask;
+  if (eq.state == queue_arm_state::Armed) {
+    eq.state = queue_arm_state::Fired;
+    return true;
+  }
+  return eq.state == queue_arm_state::AlwaysArmed;
 }
 
 }  // namespace carillon

@@ -1,5 +1,5 @@
 // What the chip keeps of the EQs besides their context lines: who owns them, which events they
-// take, and how full they are.
+// take, how full they are, and whether they may interrupt.
 #pragma once
 
 #include <array>
@@ -41,8 +41,14 @@ class event_queues {
   /// An EQ was created or destroyed: it is empty.
   void set(std::uint32_t eqn, const eqc_line& line);
 
-  /// The EQ doorbell; false if function and UAR page do not own the EQ.
-  bool consumed(const queue_doorbell& bell);
+  enum class bell_result : std::uint8_t {
+    ignored,  ///< function and UAR page do not own the EQ
+    taken,
+    interrupts,  ///< it was armed, and there are entries that nobody has consumed
+  };
+
+  /// The EQ doorbell.
+  bell_result ring(const queue_doorbell& bell);
 
   /// The EQ that takes asynchronous events of this kind: the function's first one that asks for it.
   [[nodiscard]] std::optional<std::uint8_t> taker(std::uint16_t function, event_type kind) const;
@@ -50,8 +56,18 @@ class event_queues {
   /// The index at which the next entry of an EQ is written; none if it is full.
   [[nodiscard]] std::optional<std::uint32_t> room(std::uint8_t eqn, const eqc_line& line) const;
 
-  /// Its next entry has been written.
-  void advance(std::uint8_t eqn);
+  /// Its next entry has been written. True if that interrupts: the EQ was armed.
+  bool advance(std::uint8_t eqn);
+
+  /// The function's EQ, or the number is nobody's.
+  [[nodiscard]] bool owned(std::uint8_t eqn, std::uint16_t function) const {
+    return queues_[eqn].valid && queues_[eqn].function == function;
+  }
+
+  [[nodiscard]] std::uint16_t vector(std::uint8_t eqn) const { return queues_[eqn].vector; }
+
+  /// Function-level reset: all EQs of the function are gone.
+  void reset(std::uint16_t function);
 
  private:
   struct queue {
@@ -59,6 +75,8 @@ class event_queues {
     std::uint16_t function = 0;
     std::uint32_t uar_page = 0;
     std::uint64_t events = 0;  ///< event_bitmask
+    std::uint16_t vector = 0;  ///< MSI-X
+    queue_arm_state state = queue_arm_state::Idle;
     std::uint32_t producer = 0;
     std::uint32_t consumer = 0;  ///< both modulo 2^24, as in the doorbell
   };

@@ -11,10 +11,17 @@ void completion::take_doorbell(cycle_t t) {
   }
   const queue_doorbell bell = io_.doorbells.take(t);
   if (bell.eq) {
-    if (!queues_.consumed(bell)) {
-      shared_.counters.add(counter::QueueDbIgnoredOwner);
+    const auto eqn = static_cast<std::uint8_t>(bell.number);
+    switch (queues_.ring(bell)) {
+      case event_queues::bell_result::ignored:
+        shared_.counters.add(counter::QueueDbIgnoredOwner);
+        return;
+      case event_queues::bell_result::taken:
+        return;
+      case event_queues::bell_result::interrupts:
+        raise_interrupt(t, bell.trace, bell.function, queues_.vector(eqn));
+        return;
     }
-    return;
   }
   // No entry is made for a number that a stranger wrote.
   const auto found = cqs_.find(bell.number);
@@ -25,7 +32,7 @@ void completion::take_doorbell(cycle_t t) {
   }
   cq_state& state = found->second;
   const auto result = state.notification.arm(bell.arm_sn, bell.solicited_only, bell.consumer_index,
-                                             state.ring.producer);
+                                             state.ring.producer, t);
   if (result == cq_notification::arm_result::stale) {
     shared_.counters.add(counter::CqArmsStale);
     return;
@@ -33,6 +40,8 @@ void completion::take_doorbell(cycle_t t) {
   shared_.counters.add(counter::CqArms);
   if (result == cq_notification::arm_result::raises) {
     raise_completion(t, bell.trace, bell.number, state);
+  } else {
+    set_deadline(bell.number, state);
   }
 }
 
@@ -115,7 +124,8 @@ void completion::write_event(cycle_t t) {
     end_event(t, false);  // the CQ is gone
     return;
   }
-  if (!slot.line_valid || slot.eq.valid == 0 || slot.eq.function_id != slot.event.function) {
+  if (!slot.line_valid || slot.eq.valid == 0 || slot.eq.function_id != slot.event.function ||
+      !queues_.owned(slot.eqn, slot.event.function)) {
     shared_.counters.add(counter::EventsUnclaimed);
     end_event(t, true);
     return;
@@ -124,6 +134,11 @@ void completion::write_event(cycle_t t) {
   if (!producer) {
     shared_.counters.add(counter::EqOverruns);
     end_event(t, true);
+    return;
+  }
+  if (event_written_ == t) {
+    slot.history.waits_for(context_, site(), t, interrupt_);
+    wake(t + 1);
     return;
   }
   if (!io_.writes.has_credit(t)) {
@@ -142,11 +157,14 @@ void completion::write_event(cycle_t t) {
   write.trace = slot.history.wait_until(context_, site(), t);
   write.function = slot.eq.function_id;
   write.address = eqe_address(slot.eq, *producer);
+  const trace_ref history = write.trace;
   push_write(t, std::move(write), build_eqe(slot.event, slot.eq.log_eq_size, *producer));
   event_written_ = t;
   event_written_last_ = true;
-  queues_.advance(slot.eqn);
   shared_.counters.add(counter::Eqes);
+  if (queues_.advance(slot.eqn)) {
+    raise_interrupt(t, history, slot.eq.function_id, queues_.vector(slot.eqn));
+  }
   end_event(t, false);
 }
 

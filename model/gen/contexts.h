@@ -1305,6 +1305,7 @@ struct eqc_line {
   struct at {
     static constexpr unsigned Valid = 0x0;
     static constexpr unsigned Oi = 0x0;
+    static constexpr unsigned ArmState = 0x0;
     static constexpr unsigned LogEqSize = 0x1;
     static constexpr unsigned FunctionId = 0x2;
     static constexpr unsigned UarPage = 0x5;
@@ -1317,6 +1318,8 @@ struct eqc_line {
   std::uint8_t valid{};
   // ignore overrun
   std::uint8_t oi{};
+  // interrupts: the state in which it begins
+  queue_arm_state arm_state{};
   // log2 of the entries
   std::uint8_t log_eq_size{};
   // owner
@@ -1335,6 +1338,7 @@ struct eqc_line {
     const std::uint64_t w0 = bytes::load_be<4>(p + 0);
     x.valid = static_cast<std::uint8_t>(w0 >> 31);
     x.oi = static_cast<std::uint8_t>((w0 >> 30) & 0x1);
+    x.arm_state = static_cast<queue_arm_state>((w0 >> 26) & 0xf);
     x.log_eq_size = static_cast<std::uint8_t>((w0 >> 16) & 0x1f);
     x.function_id = static_cast<std::uint16_t>(w0 & 0xffff);
     const std::uint64_t w4 = bytes::load_be<4>(p + 4);
@@ -1350,6 +1354,7 @@ struct eqc_line {
   void pack(std::uint8_t* p) const {
     bytes::store_be<4>(p + 0, (std::uint64_t{valid} & 0x1) << 31 |
         (std::uint64_t{oi} & 0x1) << 30 |
+        (static_cast<std::uint64_t>(arm_state) & 0xf) << 26 |
         (std::uint64_t{log_eq_size} & 0x1f) << 16 |
         std::uint64_t{function_id});
     bytes::store_be<4>(p + 4, (std::uint64_t{uar_page} & 0xffffff));
@@ -1364,7 +1369,7 @@ struct eqc_line {
 
   // Bits that a sender leaves zero.
   static constexpr std::array<std::uint8_t, 64> ReservedMask = {
-      0x3f, 0xe0, 0x00, 0x00, 0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0x03, 0xe0, 0x00, 0x00, 0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff,
       0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
       0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
       0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,

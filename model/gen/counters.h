@@ -148,6 +148,10 @@ enum class counter : std::uint16_t {
   Eqes,  // EQEs written
   EventsUnclaimed,  // events without an EQ of the function that takes them
   EqOverruns,  // events lost because their EQ was full
+  CqEventPeriods,  // CQ events raised because the moderation period had passed
+  MsixSent,  // MSI-X messages sent
+  MsixMasked,  // interrupts held back by a mask: their pending bit was set
+  MsixDisabled,  // interrupts lost because the function's MSI-X was off
   DmaReads,  // read requests sent
   DmaReadBytes,  // bytes read
   DmaWrites,  // write requests sent
@@ -168,7 +172,7 @@ struct counter_desc {
   const char* doc;
 };
 
-inline constexpr std::size_t CounterCount = 149;
+inline constexpr std::size_t CounterCount = 153;
 
 inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"pcie_rx_tlps", "pcie_rx", "TLPs received"},
@@ -308,6 +312,10 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"eqes", "completion", "EQEs written"},
     {"events_unclaimed", "completion", "events without an EQ of the function that takes them"},
     {"eq_overruns", "completion", "events lost because their EQ was full"},
+    {"cq_event_periods", "completion", "CQ events raised because the moderation period had passed"},
+    {"msix_sent", "completion", "MSI-X messages sent"},
+    {"msix_masked", "completion", "interrupts held back by a mask: their pending bit was set"},
+    {"msix_disabled", "completion", "interrupts lost because the function's MSI-X was off"},
     {"dma_reads", "dma_engine", "read requests sent"},
     {"dma_read_bytes", "dma_engine", "bytes read"},
     {"dma_writes", "dma_engine", "write requests sent"},

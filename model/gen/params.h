@@ -187,6 +187,10 @@ struct parameters {
     std::int64_t poll_interval_ps = 10000;
     // taking one CQE [ps]
     std::int64_t poll_cqe_ps = 15000;
+    // from an interrupt message at the host to the first instruction of its handler [ps]
+    std::int64_t interrupt_ps = 600000;
+    // a handler, until the program that it wakes runs [ps]
+    std::int64_t interrupt_handler_ps = 1500000;
     // operating system noise
     bool noise = false;
     // mean time between interruptions [ps]
@@ -283,7 +287,7 @@ struct parameters {
   bool operator==(const parameters&) const = default;
 };
 
-inline constexpr std::array<param_desc, 76> ParamTable = {{
+inline constexpr std::array<param_desc, 78> ParamTable = {{
     {"core.clock_period_ps", param_type::Integer, "ps", "1000", "100", "100000", "",
      "an integer from 100 to 100000", provenance::Reference,
      "reference description: stage table, PCIe Gen5 x16, 1 GHz",
@@ -444,6 +448,14 @@ inline constexpr std::array<param_desc, 76> ParamTable = {{
      "an integer from 0 to 100000000", provenance::Assumed,
      "no public figure",
      "taking one CQE"},
+    {"cpu.interrupt_ps", param_type::Integer, "ps", "600000", "0", "1000000000", "",
+     "an integer from 0 to 1000000000", provenance::Assumed,
+     "no public figure of one core's delivery alone",
+     "from an interrupt message at the host to the first instruction of its handler"},
+    {"cpu.interrupt_handler_ps", param_type::Integer, "ps", "1500000", "0", "1000000000", "",
+     "an integer from 0 to 1000000000", provenance::Assumed,
+     "no public split of interrupt, wake-up and context switch",
+     "a handler, until the program that it wakes runs"},
     {"cpu.noise", param_type::Flag, "", "false", "", "", "",
      "true, false", provenance::Assumed,
      "off: runs are explained first without it",
@@ -540,8 +552,8 @@ inline constexpr std::array<param_desc, 76> ParamTable = {{
      "an integer from 0 to 7", provenance::Assumed,
      "16, as the usual parts report",
      "log2 of the READs and atomics that a QP may have outstanding, as requester and as responder"},
-    {"nic.msix_vectors", param_type::Integer, "", "64", "1", "256", "",
-     "an integer from 1 to 256", provenance::Assumed,
+    {"nic.msix_vectors", param_type::Integer, "", "64", "1", "128", "",
+     "an integer from 1 to 128", provenance::Assumed,
      "no public figure",
      "MSI-X vectors of a function"},
     {"nic.bar0_base", param_type::Integer, "", "2147483648", "0", "281474976710655", "",

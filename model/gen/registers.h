@@ -359,6 +359,12 @@ inline constexpr std::uint32_t PciDeviceIdPf = 0x1021;
 inline constexpr std::uint32_t UarPageBytes = 0x1000;
 // Unit of the host memory for contexts.
 inline constexpr std::uint32_t IcmPageBytes = 0x1000;
+// An entry of the MSI-X table: address, data, vector control; little-endian.
+inline constexpr std::uint32_t MsixEntryBytes = 0x10;
+// Message data in an MSI-X table entry.
+inline constexpr std::uint32_t MsixDataOffset = 0x8;
+// Vector control in an MSI-X table entry; its bit 0 masks the vector.
+inline constexpr std::uint32_t MsixControlOffset = 0xc;
 
 enum class register_access : std::uint8_t { Ro, Rw, Wo };
 enum class register_functions : std::uint8_t { All, Pf };
@@ -425,6 +431,12 @@ inline constexpr std::uint32_t HcaNicVportContextBytes = 0x100;
 // output of the command, 64-bit words
 inline constexpr std::uint32_t CmdOut = 0x3000;
 inline constexpr std::uint32_t CmdOutBytes = 0x1000;
+// MSI-X table, little-endian; entries beyond nic.msix_vectors are not there
+inline constexpr std::uint32_t MsixTable = 0x6000;
+inline constexpr std::uint32_t MsixTableBytes = 0x800;
+// MSI-X pending bits, little-endian: bit n is vector n
+inline constexpr std::uint32_t MsixPba = 0x7000;
+inline constexpr std::uint32_t MsixPbaBytes = 0x10;
 
 struct device_id_value {
   // PCI device ID
@@ -598,7 +610,7 @@ inline constexpr register_bits_desc Bar4LinkStatusBits[] = {
 };
 }  // namespace detail
 
-inline constexpr std::array<register_desc, 21> RegisterTable = {{
+inline constexpr std::array<register_desc, 23> RegisterTable = {{
     {"bar0", "device_id", 0x0, 4, register_access::Ro,
      register_functions::All, false, 0x102115b3, "", "PCI device and vendor",
      detail::Bar0DeviceIdBits, 2},
@@ -640,6 +652,12 @@ inline constexpr std::array<register_desc, 21> RegisterTable = {{
      nullptr, 0},
     {"bar0", "cmd_out", 0x3000, 4096, register_access::Ro,
      register_functions::All, true, 0x0, "", "output of the command, 64-bit words",
+     nullptr, 0},
+    {"bar0", "msix_table", 0x6000, 2048, register_access::Rw,
+     register_functions::All, true, 0x0, "", "MSI-X table, little-endian; entries beyond nic.msix_vectors are not there",
+     nullptr, 0},
+    {"bar0", "msix_pba", 0x7000, 16, register_access::Ro,
+     register_functions::All, true, 0x0, "", "MSI-X pending bits, little-endian: bit n is vector n",
      nullptr, 0},
     {"uar_page", "db_rec", 0x0, 8, register_access::Rw,
      register_functions::All, false, 0x0, "doorbell_word", "DB_REC: a write triggers the WQE fetch",

@@ -351,7 +351,7 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      stage_spec::pcie_endpoint::TimingTable, 1},
 }};
 
-inline constexpr std::array<stage_edge, 86> StageEdges = {{
+inline constexpr std::array<stage_edge, 87> StageEdges = {{
     {"pcie", "pcie_rx", "tlp", false},
     {"pcie_rx", "uar", "uar_write", false},
     {"pcie_rx", "uar", "uar_read", false},
@@ -437,6 +437,7 @@ inline constexpr std::array<stage_edge, 86> StageEdges = {{
     {"pcie_endpoint", "requester", "requester_command", false},
     {"pcie_endpoint", "responder", "responder_command", false},
     {"pcie_endpoint", "completion", "cq_command", false},
+    {"pcie_endpoint", "completion", "msix_command", false},
     {"dma_engine", "pcie", "tlp_out", false},
 }};
 

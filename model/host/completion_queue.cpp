@@ -81,10 +81,16 @@ completion_queue::~completion_queue() {
 task<std::unique_ptr<completion_queue>> completion_queue::create(device& owner, cpu& core,
                                                                  const uar_handle& uar,
                                                                  unsigned log_size,
-                                                                 const event_queue* events) {
+                                                                 const event_queue* events,
+                                                                 event_moderation moderated) {
   if (log_size > owner.capabilities().log_max_cq_size) {
     throw config_error(fmt::format("a CQ of 2^{} entries; allowed: up to 2^{}", log_size,
                                    owner.capabilities().log_max_cq_size));
+  }
+  constexpr unsigned MaxPeriod = 0xfff;  // 12 bits of the context
+  if (moderated.period_us > MaxPeriod) {
+    throw config_error(fmt::format("a CQ whose events wait for {} us; allowed: up to {}",
+                                   moderated.period_us, MaxPeriod));
   }
   machine& host = owner.host();
   const queue_memory ring = allocate_queue(host, std::uint64_t{cqe64::Size} << log_size);
@@ -103,6 +109,8 @@ task<std::unique_ptr<completion_queue>> completion_queue::create(device& owner, 
   request.cq_context.log_page_size = ring.log_page_size;
   request.cq_context.dbr_addr = record;
   request.cq_context.c_eqn_or_apu_element = events != nullptr ? events->eqn() : 0;
+  request.cq_context.cq_max_count = moderated.count;
+  request.cq_context.cq_period = moderated.period_us;
   const auto input = with_page(request, ring.address);
   const command_reply reply = co_await owner.command(core, input);
   queue->cqn_ = reply.number;
@@ -143,6 +151,21 @@ task<unsigned> completion_queue::poll(cpu& core, std::span<completion> out) {
 task<unsigned> completion_queue::wait(cpu& core, std::span<completion> out) {
   co_await core.poll(*this);
   co_return co_await take(core, out);
+}
+
+task<unsigned> completion_queue::sleep(cpu& core, event_queue& events, std::span<completion> out) {
+  unsigned found = co_await poll(core, out);
+  while (found == 0) {
+    co_await arm(core);
+    // What was written before the device heard of the arm raises an event as well, but there is no
+    // need to wait for it.
+    found = co_await poll(core, out);
+    if (found == 0) {
+      co_await events.sleep_for_completions(core);
+      found = co_await poll(core, out);
+    }
+  }
+  co_return found;
 }
 
 task<unsigned> completion_queue::take(cpu& core, std::span<completion> out) {

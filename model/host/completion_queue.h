@@ -42,18 +42,29 @@ struct completion {
   }
 };
 
+/// When the device tells of completions: after so many, or so long after the first. 0: not this.
+struct event_moderation {
+  std::uint16_t count = 0;
+  std::uint16_t period_us = 0;
+};
+
 class completion_queue final : public polled_memory {
  public:
   /// Creates it: 2^log_size entries. Its events go to `events`.
   static task<std::unique_ptr<completion_queue>> create(device& owner, cpu& core,
                                                         const uar_handle& uar, unsigned log_size,
-                                                        const event_queue* events = nullptr);
+                                                        const event_queue* events = nullptr,
+                                                        event_moderation moderated = {});
   ~completion_queue() override;
 
   /// One poll: takes up to out.size() entries. An empty poll costs a turn of the poll loop.
   task<unsigned> poll(cpu& core, std::span<completion> out);
   /// Polls until there is at least one.
   task<unsigned> wait(cpu& core, std::span<completion> out);
+
+  /// Sleeps until there is at least one: arms, looks once more, and waits for the interrupt of
+  /// `events`, the EQ that it was created with. One program at a time.
+  task<unsigned> sleep(cpu& core, event_queue& events, std::span<completion> out);
 
   /// Asks for one event at the first completion beyond those polled so far (that is solicited or
   /// failed, if only those count), at once if it is there already.

@@ -65,6 +65,9 @@ cpu::cpu(const sc_core::sc_module_name& name, sim_context& context, host_memory&
       poll_reason_(context.trace.intern("poll")),
       busy_reason_(context.trace.intern("cpu_busy")),
       noise_reason_(context.trace.intern("os_noise")),
+      interrupt_site_(context.trace.site(std::string(this->name()) + ".interrupt", "cpu")),
+      interrupt_reason_(context.trace.intern("interrupt")),
+      asleep_reason_(context.trace.intern("asleep")),
       order_reason_(context.trace.intern("store_order")),
       combining_reason_(context.trace.intern("write_combining")),
       drain_reason_(context.trace.intern("drain")),
@@ -95,6 +98,16 @@ void cpu::resume() {
   }
 }
 
+void cpu::proceed(ps_t now) {
+  const ps_t from = std::max(time_, now);
+  time_ = after_handlers(from);
+  if (time_ == from) {
+    resume();
+  } else {
+    at(time_, event::resume);
+  }
+}
+
 void cpu::sleep_until(ps_t when, std::coroutine_handle<> waiting) {
   waiting_ = waiting;
   at(when, event::resume);
@@ -103,11 +116,20 @@ void cpu::sleep_until(ps_t when, std::coroutine_handle<> waiting) {
 void cpu::on_time(ps_t now, std::uint64_t what) {
   switch (static_cast<event>(what)) {
     case event::resume:
-      time_ = std::max(time_, now);
-      resume();
+      proceed(now);
+      return;
+    case event::handled:
+      end_handler(now);
       return;
     case event::poll:
       poll_scheduled_ = false;
+      if (const ps_t can = after_handlers(now); can != now) {
+        // The loop goes on behind the handler.
+        poll_start_ = can;
+        poll_scheduled_ = true;
+        at(can, event::poll);
+        return;
+      }
       if (polling_ != nullptr && polling_->ready()) {
         std::exchange(polling_, nullptr)->sleeper_ = nullptr;
         time_ = now;
@@ -135,25 +157,44 @@ void cpu::draw_interruption() {
       interruption_begin_ + draw_around(noise_random_, context_.params.cpu.noise_duration_ps);
 }
 
-trace_ref cpu::spend(ps_t cost, trace_ref history) {
+bool cpu::next_break(ps_t until, handler_time& taken, name_id& reason) {
+  ps_t first = NeverPs;
   if (context_.params.cpu.noise) {
-    for (;;) {
-      while (interruption_end_ <= time_) {
-        draw_interruption();
-      }
-      if (interruption_begin_ > time_ && interruption_begin_ >= time_ + cost) {
-        break;
-      }
-      const ps_t worked = interruption_begin_ > time_ ? interruption_begin_ - time_ : 0;
+    while (interruption_end_ <= time_) {
+      draw_interruption();
+    }
+    first = interruption_begin_;
+    taken = {interruption_begin_, interruption_end_};
+    reason = noise_reason_;
+  }
+  while (!taken_.empty() && taken_.front().end <= time_) {
+    taken_.pop();
+  }
+  if (!taken_.empty() && taken_.front().begin < first) {
+    taken = taken_.front();
+    first = taken.begin;
+    reason = interrupt_reason_;
+  }
+  return first <= time_ || first < until;
+}
+
+trace_ref cpu::spend(ps_t cost, trace_ref history) {
+  history = caught_up(history);
+  if (context_.params.cpu.noise || !taken_.empty()) {
+    handler_time taken;
+    name_id reason = 0;
+    while (next_break(time_ + cost, taken, reason)) {
+      const ps_t worked = taken.begin > time_ ? taken.begin - time_ : 0;
       history = context_.trace.service(history, site_, time_, time_ + worked);
       time_ += worked;
       cost -= worked;
-      history = context_.trace.wait(history, site_, noise_reason_, time_, interruption_end_);
-      time_ = interruption_end_;
+      history = context_.trace.wait(history, site_, reason, time_, taken.end);
+      time_ = taken.end;
     }
   }
   history = context_.trace.service(history, site_, time_, time_ + cost);
   time_ += cost;
+  worked_until_ = time_;
   return history;
 }
 
@@ -280,8 +321,7 @@ void cpu::on_mmio_data(ps_t when, std::uint16_t /*tag*/, const std::vector<std::
   for (const std::uint8_t byte : data) {
     loaded_ = loaded_ << 8 | byte;
   }
-  time_ = when;
-  resume();
+  proceed(when);
 }
 
 // Polling
@@ -317,10 +357,26 @@ trace_ref cpu::seen(trace_ref history) {
   if (!context_.trace.live(history)) {
     return history;
   }
-  const ps_t visible = context_.trace.end_of(history);
-  const ps_t started = std::clamp(poll_start_, visible, std::max(visible, time_));
-  history = context_.trace.wait(history, site_, busy_reason_, visible, started);
-  return context_.trace.wait(history, site_, poll_reason_, started, std::max(started, time_));
+  if (woken_by_.message == history.message) {
+    // Its event was the interrupt: that is how the program came to look.
+    history = context_.trace.later(history, woken_by_);
+  }
+  ps_t at = context_.trace.end_of(history);
+  const auto waits_until = [&](ps_t end, name_id reason) {
+    const ps_t next = std::clamp(end, at, std::max(at, time_));
+    history = context_.trace.wait(history, site_, reason, at, next);
+    at = next;
+  };
+  if (at >= slept_from_) {
+    waits_until(woken_, asleep_reason_);
+  }
+  if (interrupted_to_ > at && interrupted_to_ <= std::max(poll_start_, woken_)) {
+    waits_until(interrupted_from_, busy_reason_);
+    waits_until(interrupted_to_, interrupt_reason_);
+  }
+  waits_until(poll_start_, busy_reason_);
+  waits_until(std::max(at, time_), poll_reason_);
+  return history;
 }
 
 // Other cores

@@ -13,6 +13,10 @@
 //
 // Polling is computed: the core sleeps until the watched memory is written and then continues at
 // the next poll of its grid.
+//
+// An interrupt's handler takes time from whatever the core does. Work that the program has already
+// done in its own time cannot be moved any more; what it does next is later by as much, and its
+// history waits. Stores that it has given away leave as planned.
 #pragma once
 
 #include <array>
@@ -35,6 +39,7 @@
 namespace carillon {
 
 class cpu;
+class interrupt_line;
 
 /// Something in memory that a core polls for. It watches the range all the time, so that it knows
 /// whose write it saw even when nobody polled at that moment.
@@ -201,9 +206,31 @@ class cpu final : public sc_core::sc_module, private timed, private mmio_read_li
   /// A poll loop of the program's own begins now.
   void begin_polling() { poll_start_ = time_; }
 
-  /// Continues a history that ended at some time with the wait until the core's time: `cpu_busy`
-  /// until the poll loop began, `poll` from then on.
+  /// Continues a history that ended at some time with the wait until the core's time: `asleep`
+  /// until an interrupt woke the program, `cpu_busy` until the poll loop began, with `interrupt`
+  /// for a handler, `poll` from then on. The message whose event was the interrupt goes on from the
+  /// end of its handler.
   trace_ref seen(trace_ref history);
+
+  // Interrupts
+  /// A message for a line of this core has come.
+  void interrupt(interrupt_line& line, trace_ref trace);
+
+  struct interrupt_awaiter {
+    cpu& core;
+    interrupt_line& line;
+
+    [[nodiscard]] bool await_ready() const;
+    void await_suspend(std::coroutine_handle<> waiting) const;
+    void await_resume() const;
+  };
+
+  /// Sleeps until the line's handler has run since the program waited for it last.
+  [[nodiscard]] interrupt_awaiter sleep(interrupt_line& line) { return {*this, line}; }
+
+  /// The history of what the program does, if it was interrupted before a step: up to the core's
+  /// time. For those who book on it themselves.
+  trace_ref caught_up(trace_ref history);
 
   struct lock_awaiter {
     cpu& core;
@@ -242,12 +269,27 @@ class cpu final : public sc_core::sc_module, private timed, private mmio_read_li
     trace_ref trace;
   };
 
-  enum class event : std::uint64_t { resume, depart, poll };
+  enum class event : std::uint64_t { resume, depart, poll, handled };
+
+  struct handler {
+    interrupt_line* line = nullptr;
+    trace_ref history;  ///< up to its end
+  };
+
+  struct handler_time {
+    ps_t begin = 0;
+    ps_t end = 0;
+  };
 
   void on_time(ps_t now, std::uint64_t what) override;
   void on_mmio_data(ps_t when, std::uint16_t tag, const std::vector<std::uint8_t>& data,
                     completion_status status, trace_ref trace) override;
   void resume();
+  /// Lets the program go on now, or after the handlers that come first.
+  void proceed(ps_t now);
+  void end_handler(ps_t now);
+  [[nodiscard]] ps_t after_handlers(ps_t from);
+  void start_sleep(interrupt_line& line, std::coroutine_handle<> waiting);
   void sleep_until(ps_t when, std::coroutine_handle<> waiting);
   void start_load(std::uint64_t address, std::uint32_t length, std::coroutine_handle<> waiting);
   void start_poll(polled_memory& what, std::coroutine_handle<> waiting);
@@ -278,6 +320,8 @@ class cpu final : public sc_core::sc_module, private timed, private mmio_read_li
   void drain_line(std::size_t index);
   void drain_all();
   void draw_interruption();
+  /// What takes the core from the program before it has worked until `until`; false: nothing.
+  bool next_break(ps_t until, handler_time& taken, name_id& reason);
 
   friend class polled_memory;
 
@@ -289,6 +333,9 @@ class cpu final : public sc_core::sc_module, private timed, private mmio_read_li
   const name_id poll_reason_;
   const name_id busy_reason_;
   const name_id noise_reason_;
+  const trace_site interrupt_site_;
+  const name_id interrupt_reason_;
+  const name_id asleep_reason_;
   const name_id order_reason_;
   const name_id combining_reason_;
   const name_id drain_reason_;
@@ -314,6 +361,17 @@ class cpu final : public sc_core::sc_module, private timed, private mmio_read_li
   random_stream noise_random_;
   ps_t interruption_begin_ = NeverPs;
   ps_t interruption_end_ = NeverPs;
+
+  fifo<handler> handlers_;  ///< that have not ended
+  ps_t handlers_end_ = 0;
+  fifo<handler_time> taken_;   ///< handlers that the program has not met yet
+  ps_t owed_ = 0;              ///< time of handlers that it has worked through
+  ps_t worked_until_ = 0;      ///< end of its last work
+  ps_t interrupted_from_ = 0;  ///< when it was last held up before a step ...
+  ps_t interrupted_to_ = 0;    ///< ... until here; 0: never
+  ps_t slept_from_ = 0;
+  ps_t woken_ = 0;
+  trace_ref woken_by_;  ///< not held: who has seen the message knows whether it still lives
 };
 
 }  // namespace carillon

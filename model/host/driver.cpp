@@ -1,5 +1,6 @@
 #include "host/driver.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "gen/bytes.h"
@@ -189,6 +190,27 @@ task<> device::set_address(cpu& core, unsigned index, const source_address& entr
     addresses_.resize(index + 1);
   }
   addresses_[index] = wanted;
+}
+
+task<> device::bind_vector(cpu& core, std::uint16_t vector, unsigned to_core) {
+  if (vector >= core.params().nic.msix_vectors) {
+    throw config_error(fmt::format("MSI-X vector {}; the function has {}", vector,
+                                   core.params().nic.msix_vectors));
+  }
+  interrupt_line& line = host_.bind_interrupt(to_core);
+  const std::uint64_t entry =
+      where_.bar0 + bar0::MsixTable + std::uint64_t{vector} * MsixEntryBytes;
+  // The table is little-endian. Unmasked, with a vector control of 0, it is by the second store.
+  std::array<std::uint8_t, WordBytes> word{};
+  bytes::store_be<WordBytes>(word.data(), line.address());
+  std::reverse(word.begin(), word.end());
+  core.store_uncached(entry, word);
+  bytes::store_be<WordBytes>(word.data(), line.data());
+  std::reverse(word.begin(), word.end());
+  core.store_uncached(entry + MsixDataOffset, word);
+  core.fence();
+  co_await core.sync();
+  put(vectors_, vector, &line);
 }
 
 task<std::uint32_t> device::alloc_pd(cpu& core) {

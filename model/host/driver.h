@@ -29,6 +29,7 @@
 namespace carillon {
 
 class completion_queue;
+class interrupt_line;
 class queue_pair;
 
 class command_refused : public config_error {
@@ -108,6 +109,14 @@ class device {
   /// A command about one object.
   task<command_reply> command(cpu& core, command_opcode opcode, std::uint32_t number);
 
+  /// Gives an MSI-X vector of the function to a core of the host and unmasks it.
+  task<> bind_vector(cpu& core, std::uint16_t vector, unsigned to_core);
+
+  /// What a vector is bound to, or nullptr.
+  [[nodiscard]] interrupt_line* vector(std::uint16_t number) const {
+    return number < vectors_.size() ? vectors_[number] : nullptr;
+  }
+
   [[nodiscard]] machine& host() { return host_; }
 
   [[nodiscard]] posted_work& posted() { return posted_; }
@@ -150,6 +159,7 @@ class device {
   std::vector<std::unique_ptr<uar_handle>> uars_;
   std::vector<queue_pair*> qps_;
   std::vector<completion_queue*> cqs_;
+  std::vector<interrupt_line*> vectors_;
   cpu_lock command_lock_;
   cpu_lock open_lock_;
   bool opened_ = false;

@@ -5,6 +5,7 @@
 
 #include "gen/bytes.h"
 #include "host/completion_queue.h"
+#include "host/interrupts.h"
 #include "host/queue_memory.h"
 
 namespace carillon {
@@ -17,12 +18,13 @@ constexpr std::uint32_t NumberMask = 0xffffff;
 }  // namespace
 
 event_queue::event_queue(device& owner, const uar_handle& uar, std::uint64_t buffer,
-                         unsigned log_size)
+                         unsigned log_size, std::uint16_t vector)
     : polled_memory(owner.host().memory, buffer, std::uint64_t{eqe::Size} << log_size),
       device_(owner),
       uar_(uar),
       buffer_(buffer),
-      log_size_(log_size) {}
+      log_size_(log_size),
+      vector_(vector) {}
 
 task<std::unique_ptr<event_queue>> event_queue::create(device& owner, cpu& core,
                                                        const uar_handle& uar, unsigned log_size,
@@ -39,7 +41,7 @@ task<std::unique_ptr<event_queue>> event_queue::create(device& owner, cpu& core,
   for (std::uint64_t i = 0; i < size; i += eqe::Size) {
     host.memory.write(ring.address + i + OwnerByte, &devices, 1);
   }
-  std::unique_ptr<event_queue> queue(new event_queue(owner, uar, ring.address, log_size));
+  std::unique_ptr<event_queue> queue(new event_queue(owner, uar, ring.address, log_size, vector));
 
   create_eq_in request;
   request.opcode = command_opcode::CreateEq;
@@ -65,19 +67,70 @@ bool event_queue::ready() const {
 task<unsigned> event_queue::poll(cpu& core, std::span<event> out) {
   co_await core.sync();
   core.begin_polling();
+  if (const unsigned kept = take_kept(out); kept != 0) {
+    co_return kept;
+  }
   if (!ready()) {
     core.spend(static_cast<ps_t>(core.params().cpu.poll_interval_ps));
     co_return 0;
   }
-  co_return co_await take(core, out);
+  co_return co_await take(core, out, uar_page::EqDb);
 }
 
 task<unsigned> event_queue::wait(cpu& core, std::span<event> out) {
+  if (const unsigned kept = take_kept(out); kept != 0) {
+    co_return kept;
+  }
   co_await core.poll(*this);
-  co_return co_await take(core, out);
+  co_return co_await take(core, out, uar_page::EqDb);
 }
 
-task<unsigned> event_queue::take(cpu& core, std::span<event> out) {
+task<unsigned> event_queue::sleep(cpu& core, std::span<event> out) {
+  if (const unsigned kept = take_kept(out); kept != 0) {
+    co_return kept;
+  }
+  co_await sleep_until_ready(core);
+  co_return co_await take(core, out, uar_page::EqDbArm);
+}
+
+task<> event_queue::sleep_for_completions(cpu& core) {
+  std::array<event, SpareEqEntries> seen;
+  co_await sleep_until_ready(core);
+  const unsigned found = co_await take(core, seen, uar_page::EqDbArm);
+  for (unsigned i = 0; i < found; ++i) {
+    if (seen[i].kind != event_type::Completion) {
+      kept_.push(seen[i]);
+    }
+  }
+}
+
+task<> event_queue::sleep_until_ready(cpu& core) {
+  interrupt_line* line = device_.vector(vector_);
+  if (line == nullptr) {
+    throw config_error(
+        fmt::format("EQ {} has MSI-X vector {}, which no core is bound to", eqn_, vector_));
+  }
+  co_await core.sync();
+  while (!ready()) {
+    if (!armed_) {
+      co_await arm(core);
+    }
+    // An entry that came before the device heard of the arm interrupts, too. An interrupt whose
+    // entries were taken already finds nothing.
+    co_await core.sleep(*line);
+    armed_ = false;
+  }
+}
+
+unsigned event_queue::take_kept(std::span<event> out) {
+  unsigned taken = 0;
+  while (taken < out.size() && !kept_.empty()) {
+    out[taken++] = kept_.pop();
+  }
+  return taken;
+}
+
+task<unsigned> event_queue::take(cpu& core, std::span<event> out, std::uint32_t doorbell) {
   unsigned taken = 0;
   // The spare entries are what the device may use before it hears how far we are.
   const std::size_t most = std::min<std::size_t>(out.size(), SpareEqEntries);
@@ -100,7 +153,7 @@ task<unsigned> event_queue::take(cpu& core, std::span<event> out) {
       }
     }
   }
-  co_await ring(core, uar_page::EqDb);
+  co_await ring(core, doorbell);
   co_return taken;
 }
 
@@ -115,6 +168,7 @@ task<> event_queue::ring(cpu& core, std::uint32_t where) {
   std::array<std::uint8_t, eq_doorbell::Size> word{};
   request.pack(word.data());
   co_await core.sync();
+  armed_ = where == uar_page::EqDbArm;
   core.store_uncached(uar_.address + where, word);
   core.fence();
 }

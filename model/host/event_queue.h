@@ -1,5 +1,5 @@
-// Event queues: what a device reports by itself. Their MSI-X messages are for nobody here; programs
-// poll the entries.
+// Event queues: what a device reports by itself. Programs poll the entries, or sleep until the EQ's
+// MSI-X vector has interrupted.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "gen/wqe.h"
 #include "host/cpu.h"
 #include "host/driver.h"
+#include "host/fifo.h"
 #include "host/task.h"
 
 namespace carillon {
@@ -49,7 +50,10 @@ class event_queue final : public polled_memory {
   task<unsigned> poll(cpu& core, std::span<event> out);
   /// Polls until there is at least one.
   task<unsigned> wait(cpu& core, std::span<event> out);
-  /// Asks for an interrupt at the next event.
+  /// Sleeps until there is at least one; its vector must be bound (device::bind_vector). One
+  /// program at a time.
+  task<unsigned> sleep(cpu& core, std::span<event> out);
+  /// Asks for an interrupt at the next event, at once if there is one that nobody has taken.
   task<> arm(cpu& core);
 
   [[nodiscard]] std::uint32_t eqn() const { return eqn_; }
@@ -59,19 +63,30 @@ class event_queue final : public polled_memory {
   [[nodiscard]] std::uint64_t buffer() const { return buffer_; }
 
  private:
-  event_queue(device& owner, const uar_handle& uar, std::uint64_t buffer, unsigned log_size);
+  event_queue(device& owner, const uar_handle& uar, std::uint64_t buffer, unsigned log_size,
+              std::uint16_t vector);
 
   void written(std::uint64_t /*address*/, std::uint64_t /*length*/) override {}
 
-  task<unsigned> take(cpu& core, std::span<event> out);
+  friend class completion_queue;
+
+  /// Sleeps until there is something; completion events are counted for their CQs, the others kept
+  /// for the next who asks.
+  task<> sleep_for_completions(cpu& core);
+  task<> sleep_until_ready(cpu& core);
+  unsigned take_kept(std::span<event> out);
+  task<unsigned> take(cpu& core, std::span<event> out, std::uint32_t doorbell);
   task<> ring(cpu& core, std::uint32_t where);
 
   device& device_;
   const uar_handle& uar_;
   const std::uint64_t buffer_;
   const unsigned log_size_;
+  const std::uint16_t vector_;
   std::uint32_t eqn_ = 0;
   std::uint32_t consumer_ = 0;
+  bool armed_ = false;  ///< and neither polled nor interrupted since
+  fifo<event> kept_;
 };
 
 }  // namespace carillon

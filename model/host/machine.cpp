@@ -8,6 +8,7 @@ machine::machine(const sc_core::sc_module_name& name, sim_context& context, tlp_
                  unsigned cores)
     : sc_core::sc_module(name), bus("root_complex", context, memory, tlps), context_(context) {
   bus.add_window(MemoryBase, MemoryBytes);
+  bus.add_interrupt_window(interrupts::WindowBase, interrupts::WindowBytes, controller);
   for (unsigned i = 0; i < cores; ++i) {
     cores_.push_back(std::make_unique<cpu>(fmt::format("cpu{}", i).c_str(), context, memory, bus));
   }

@@ -8,6 +8,7 @@
 #include "common/context.h"
 #include "host/cpu.h"
 #include "host/host_memory.h"
+#include "host/interrupts.h"
 #include "host/root_complex.h"
 
 namespace carillon {
@@ -23,12 +24,16 @@ class machine final : public sc_core::sc_module {
 
   host_memory memory;
   root_complex bus;
+  interrupts controller;
 
   [[nodiscard]] cpu& core(unsigned index) { return *cores_.at(index); }
 
   [[nodiscard]] unsigned cores() const { return static_cast<unsigned>(cores_.size()); }
 
   [[nodiscard]] sim_context& context() { return context_; }
+
+  /// An interrupt whose handler runs on a core.
+  interrupt_line& bind_interrupt(unsigned index) { return controller.bind(core(index), index); }
 
   /// Zeroed memory for good; programs of a run do not free. `alignment` is a power of two.
   std::uint64_t allocate(std::uint64_t bytes, std::uint64_t alignment = 64);

@@ -43,6 +43,7 @@ task<bool> queue_pair::post_send(cpu& core, std::span<const work_request> batch)
     }
     history = build(core, each, history);
     co_await core.sync();
+    history = core.caught_up(history);
     write_ring(info.wqe_index);
     device_.posted().post(qpn_, info.wqe_index, history);
     if (device_.observer() != nullptr) {
@@ -100,6 +101,7 @@ task<> queue_pair::ring_doorbell(cpu& core, trace_ref history, std::size_t reque
   host_memory& memory = device_.host().memory;
   history = core.spend(static_cast<ps_t>(core.params().cpu.dbrec_write_ps), history);
   co_await core.sync();
+  history = core.caught_up(history);
   std::array<std::uint8_t, 4> counter{};
   bytes::store_be<4>(counter.data(), send_producer_ & WqeIndexMask);
   memory.write(record_ + DoorbellSendWord, counter.data(), counter.size());

@@ -62,6 +62,12 @@ void root_complex::add_window(std::uint64_t base, std::uint64_t length) {
   windows_.push_back({base, base + (length - 1)});
 }
 
+void root_complex::add_interrupt_window(std::uint64_t base, std::uint64_t length,
+                                        message_listener& listener) {
+  interrupt_window_ = {base, base + (length - 1)};
+  messages_ = &listener;
+}
+
 bool root_complex::inside(const byte_range& range) const {
   // A read of zero length still has an address.
   const std::uint64_t last = range.address + std::max(range.bytes, 1U) - 1;
@@ -208,6 +214,11 @@ void root_complex::apply_fault(memory_access& access, name_id row) {
 void root_complex::take_write(tlp* packet, const tlp_header& header, ps_t arrived) {
   const auto& host = context_.params.host;
   const memory_access access{packet, header, touched(header)};
+  if (!header.poisoned && access.range.address >= interrupt_window_.first &&
+      access.range.address <= interrupt_window_.last) {
+    take_message(access, arrived);
+    return;
+  }
   if (header.poisoned || !inside(access.range)) {
     ++(header.poisoned ? stats_.poisoned_writes : stats_.unsupported);
     discard(packet, arrived);
@@ -233,6 +244,37 @@ void root_complex::take_write(tlp* packet, const tlp_header& header, ps_t arrive
   const std::uint32_t slot = writes_.obtain();
   writes_[slot] = access;
   at(visible, work::write_visible, slot);
+}
+
+void root_complex::take_message(const memory_access& access, ps_t arrived) {
+  constexpr std::uint32_t MessageBytes = 4;
+  tlp* packet = access.packet;
+  if (access.range.bytes != MessageBytes || access.range.address % MessageBytes != 0) {
+    ++stats_.unsupported;
+    discard(packet, arrived);
+    return;
+  }
+  ++stats_.messages;
+  const trace_site in{self_.place, packet->row};
+  const ps_t through = arrived + way_in();
+  packet->trace = context_.trace.service(packet->trace, in, arrived, through);
+  // What was written before it is visible to the handler.
+  const ps_t ready = std::max(through, last_visible_);
+  packet->trace = context_.trace.wait(packet->trace, in, posted_order_, through, ready);
+  last_visible_ = ready;
+  const std::uint32_t slot = writes_.obtain();
+  writes_[slot] = access;
+  at(ready, work::message, slot);
+}
+
+void root_complex::deliver(const memory_access& access) {
+  const std::uint8_t* bytes = write_payload(*access.packet, access.range.address);
+  std::uint32_t data = 0;
+  for (std::uint32_t i = access.range.bytes; i-- != 0;) {
+    data = data << 8 | bytes[i];
+  }
+  messages_->on_message(access.range.address, data, access.packet->trace);
+  drop(access.packet);
 }
 
 /// A request of a kind that memory does not serve: the posted ones are dropped, the others
@@ -269,6 +311,10 @@ void root_complex::on_time(ps_t /*now*/, std::uint64_t what) {
       // Whoever watches the memory may cause other writes.
       writes_.give_back(slot);
       store(memory_access(writes_[slot]));
+      break;
+    case work::message:
+      writes_.give_back(slot);
+      deliver(memory_access(writes_[slot]));
       break;
     case work::send_completions:
       send_completions(slot);

@@ -11,6 +11,9 @@
 // ordering may pass slower ones before it; a read never sees memory as it was before an earlier
 // write.
 //
+// A write into the interrupt window is no write to memory: half of host.root_complex_ps later, and
+// not before the writes in front of it are visible, it is handed to the interrupt controller.
+//
 // Downstream. An access of the CPU spends half of it, then leaves in order; a read's
 // answer comes the other half after the last symbol of its completion.
 #pragma once
@@ -24,6 +27,7 @@
 #include "common/tlp_egress.h"
 #include "host/fifo.h"
 #include "host/host_memory.h"
+#include "host/interrupts.h"
 #include "host/pcie_faults.h"
 #include "host/slots.h"
 
@@ -50,6 +54,9 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
 
   /// Addresses outside all windows are answered with "unsupported request".
   void add_window(std::uint64_t base, std::uint64_t length);
+
+  /// Aligned writes of 4 bytes from there on are messages for the interrupt controller.
+  void add_interrupt_window(std::uint64_t base, std::uint64_t length, message_listener& listener);
 
   // The CPU's side: now, in order.
   /// `length` is at most MPS, within one 4 KiB page.
@@ -82,6 +89,7 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
     std::uint64_t poisoned_writes = 0;         ///< dropped
     std::uint64_t unexpected_completions = 0;  ///< for no access of the CPU
     std::uint64_t unanswered = 0;              ///< on purpose
+    std::uint64_t messages = 0;                ///< interrupts
   };
 
   [[nodiscard]] const statistics& stats() const { return stats_; }
@@ -129,6 +137,7 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
   enum class work : std::uint8_t {
     read_sampled,
     write_visible,     ///< with a slot
+    message,           ///< with a slot
     send_completions,  ///< with a slot
     mix_completions,
     send_request,
@@ -148,6 +157,8 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
 
   void take_read(tlp* packet, const tlp_header& header, ps_t arrived);
   void take_write(tlp* packet, const tlp_header& header, ps_t arrived);
+  void take_message(const memory_access& access, ps_t arrived);
+  void deliver(const memory_access& access);
   void take_completion(tlp* packet, const tlp_header& header, ps_t arrived);
   void refuse(tlp* packet, const tlp_header& header, ps_t arrived);
   void drop(tlp* packet);
@@ -186,6 +197,8 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
   const name_id fault_;
   tlp_egress egress_;
   std::vector<window> windows_;
+  window interrupt_window_{1, 0};  ///< none
+  message_listener* messages_ = nullptr;
   pcie_faults faults_;
   random_stream random_;
 

@@ -23,6 +23,9 @@ task<> session::establish(unsigned index) {
   rights.remote_atomic = options_.buffer_atomics;
   mine.buffer =
       co_await adapter.register_memory(core, mine.pd, buffer, options_.buffer_bytes, rights);
+  if (options_.interrupt_core) {
+    co_await adapter.bind_vector(core, 0, *options_.interrupt_core);
+  }
   if (options_.log_eq_size) {
     mine.events =
         co_await event_queue::create(adapter, core, *mine.uar, *options_.log_eq_size, QueueEvents);
@@ -31,9 +34,9 @@ task<> session::establish(unsigned index) {
     mine.srq = co_await shared_receive_queue::create(adapter, core, mine.pd, *options_.srq);
   }
   mine.send_cq = co_await completion_queue::create(adapter, core, *mine.uar, options_.log_cq_size,
-                                                   mine.events.get());
-  mine.receive_cq = co_await completion_queue::create(adapter, core, *mine.uar,
-                                                      options_.log_cq_size, mine.events.get());
+                                                   mine.events.get(), options_.moderation);
+  mine.receive_cq = co_await completion_queue::create(
+      adapter, core, *mine.uar, options_.log_cq_size, mine.events.get(), options_.moderation);
   queue_pair_options qp_options = options_.qp;
   qp_options.srq = mine.srq.get();
   for (unsigned i = 0; i < options_.qps; ++i) {

@@ -23,6 +23,8 @@ struct session_options {
   bool buffer_atomics = false;                ///< peers may do atomics on the buffer
   std::optional<shared_receive_options> srq;  ///< all QPs of a side receive from one queue
   std::optional<unsigned> log_eq_size;        ///< both CQs and the QPs report to an EQ
+  std::optional<unsigned> interrupt_core;     ///< ... which interrupts this core, by vector 0
+  event_moderation moderation;                ///< of both CQs
 };
 
 struct session_side {

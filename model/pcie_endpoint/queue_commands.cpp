@@ -46,10 +46,10 @@ command_result command_core::create_eq(command_input input, std::uint8_t* output
   if (wanted.intr >= limits_.msix_vectors) {
     return fail(command_status::BadIndex, command_syndrome::Vector);
   }
-  // It is armed by its doorbell, not here. All types of event are in the first word.
+  // All types of event are in the first word.
   const bool more_types = std::any_of(in.event_bitmask.begin() + EventWordBytes,
                                       in.event_bitmask.end(), [](auto each) { return each != 0; });
-  if (wanted.ec != 0 || wanted.st != queue_arm_state::Idle || more_types) {
+  if (wanted.ec != 0 || !is_arm_state(wanted.st) || more_types) {
     return fail(command_status::BadParameter, command_syndrome::Option);
   }
   command_result why;
@@ -68,6 +68,7 @@ command_result command_core::create_eq(command_input input, std::uint8_t* output
   eq.event_bitmask = bytes::load_be<EventWordBytes>(in.event_bitmask.data());
   eqc_line line;
   line.valid = 1;
+  line.arm_state = wanted.st;
   line.oi = wanted.oi;
   line.log_eq_size = wanted.log_eq_size;
   line.function_id = caller_;

@@ -381,7 +381,8 @@ package contexts_pkg;
   typedef struct packed {
     logic valid;  // the EQ exists
     logic oi;  // ignore overrun
-    logic [8:0] reserved_0;
+    logic [3:0] arm_state;  // interrupts: the state in which it begins; queue_arm_state_e
+    logic [4:0] reserved_0;
     logic [4:0] log_eq_size;  // log2 of the entries
     logic [15:0] function_id;  // owner
     logic [7:0] reserved_1;

@@ -89,6 +89,10 @@ package params_pkg;
   localparam int unsigned CpuPollIntervalPs = 10000;
   // taking one CQE [ps]
   localparam int unsigned CpuPollCqePs = 15000;
+  // from an interrupt message at the host to the first instruction of its handler [ps]
+  localparam int unsigned CpuInterruptPs = 600000;
+  // a handler, until the program that it wakes runs [ps]
+  localparam int unsigned CpuInterruptHandlerPs = 1500000;
   // operating system noise
   localparam int unsigned CpuNoise = 0;
   // mean time between interruptions [ps]

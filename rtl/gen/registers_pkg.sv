@@ -17,6 +17,12 @@ package registers_pkg;
   localparam logic [15:0] UarPageBytes = 16'h1000;
   // Unit of the host memory for contexts.
   localparam logic [31:0] IcmPageBytes = 32'h00001000;
+  // An entry of the MSI-X table: address, data, vector control; little-endian.
+  localparam logic [7:0] MsixEntryBytes = 8'h10;
+  // Message data in an MSI-X table entry.
+  localparam logic [7:0] MsixDataOffset = 8'h08;
+  // Vector control in an MSI-X table entry; its bit 0 masks the vector.
+  localparam logic [7:0] MsixControlOffset = 8'h0c;
 
   // Commands of the command interface.
   typedef enum logic [15:0] {
@@ -153,6 +159,10 @@ package registers_pkg;
   localparam int unsigned Bar0HcaNicVportContextBytes = 256;
   localparam int unsigned Bar0CmdOut = 12288;
   localparam int unsigned Bar0CmdOutBytes = 4096;
+  localparam int unsigned Bar0MsixTable = 24576;
+  localparam int unsigned Bar0MsixTableBytes = 2048;
+  localparam int unsigned Bar0MsixPba = 28672;
+  localparam int unsigned Bar0MsixPbaBytes = 16;
 
   // One UAR page of BAR2. Accesses of another size or place are counted and ignored.
   localparam int unsigned UarPageSize = 4096;

@@ -31,7 +31,9 @@ class completion_bench : public testing::TestWithParam<int> {
               bench.port<context_line>("context_lines"),
               bench.port<dma_read>("record_reads"),
               bench.port<dma_read_done>("records"),
-              bench.port<dma_write>("writes", 4)},
+              bench.port<dma_write>("writes", 4),
+              bench.port<msix_command>("msix"),
+              pending_bits},
         dut("completion", bench.nic, ports),
         responder("responder", bench, ports.from_responder),
         requester("requester", bench, ports.from_requester),
@@ -39,6 +41,7 @@ class completion_bench : public testing::TestWithParam<int> {
         requester_events("requester_events_source", bench, ports.requester_events),
         uar("uar", bench, ports.doorbells),
         commands("pcie_endpoint", bench, ports.commands),
+        msix("msix_registers", bench, ports.msix),
         ram("qpc_ram", bench),
         dma("dma_engine", bench, DmaDelay, GetParam() == 0 ? 1 : 7) {
     ram.serve(ports.context_reads, ports.context_lines);
@@ -88,6 +91,7 @@ class completion_bench : public testing::TestWithParam<int> {
   }
 
   stage_bench bench;
+  level<msix_pending> pending_bits{bench.context.clock, "msix_pending", {}};
   completion::ports ports;
   completion dut;
   source<cqe_item> responder;
@@ -96,6 +100,7 @@ class completion_bench : public testing::TestWithParam<int> {
   source<async_event> requester_events;
   source<queue_doorbell> uar;
   source<cq_command> commands;
+  source<msix_command> msix;
   context_lines ram;
   dma_memory dma;
 };

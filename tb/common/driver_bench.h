@@ -105,6 +105,8 @@ struct node : pcie_side {
         owners(context, "owners" + suffix, 4),
         completion_commands(context, "completion_commands" + suffix, 4),
         srq_commands(context, "srq_commands" + suffix, 4),
+        msix_commands(context, "msix_commands" + suffix, 4),
+        msix_bits(context.clock, "msix_pending" + suffix, {}),
         ram(("qpc_ram" + suffix).c_str(), shared,
             {{{line_reads, lines, "pcie_endpoint"}}, {&line_writes}, {}}),
         endpoint(("pcie_endpoint" + suffix).c_str(), shared,
@@ -116,12 +118,15 @@ struct node : pcie_side {
                   line_writes,
                   {&owners},
                   completion_commands,
-                  srq_commands},
+                  srq_commands,
+                  msix_commands,
+                  msix_bits},
                  mac),
         uar(("uar" + suffix).c_str(), shared, uar_writes, cqes, ram),
         owner_drain("owner_drain" + suffix, context, owners),
         completion_drain("completion_drain" + suffix, context, completion_commands),
         srq_drain("srq_drain" + suffix, context, srq_commands),
+        msix_drain("msix_drain" + suffix, context, msix_commands),
         driver(host, {0x80000000, 0x2000000000, 0}, shared.posted,
                gid_of_ipv4(0x0a000000 | static_cast<std::uint32_t>(mac & 0xff))) {}
 
@@ -136,12 +141,15 @@ struct node : pcie_side {
   stream<qp_command> owners;
   stream<cq_command> completion_commands;
   stream<srq_command> srq_commands;
+  stream<msix_command> msix_commands;
+  level<msix_pending> msix_bits;
   qpc_ram ram;
   pcie_endpoint endpoint;
   fake_uar uar;
   drain<qp_command> owner_drain;
   drain<cq_command> completion_drain;
   drain<srq_command> srq_drain;
+  drain<msix_command> msix_drain;
   device driver;
 };
 

@@ -1,6 +1,6 @@
-// The deadlines of all send queues, without time of their own.
+// The deadlines of many queues, without time of their own.
 //
-// A deadline moves with every acknowledge, so what is kept in order is when a queue has to be
+// A deadline moves far more often than it comes, so what is kept in order is when a queue has to be
 // looked at: moving a deadline back costs nothing, and the queue finds its new place when its old
 // one comes up. Each queue has one place at most.
 #pragma once
@@ -13,16 +13,16 @@
 
 namespace carillon {
 
-class retry_timers {
+class deadlines {
  public:
-  explicit retry_timers(std::size_t queues) : queues_(queues) {}
+  explicit deadlines(std::size_t queues) : queues_(queues) {}
 
-  void set(std::uint32_t qpn, cycle_t deadline);
+  void set(std::uint32_t number, cycle_t deadline);
 
-  void clear(std::uint32_t qpn) { queues_[qpn].deadline = NeverCycle; }
+  void clear(std::uint32_t number) { queues_[number].deadline = NeverCycle; }
 
-  [[nodiscard]] bool running(std::uint32_t qpn) const {
-    return queues_[qpn].deadline != NeverCycle;
+  [[nodiscard]] bool running(std::uint32_t number) const {
+    return queues_[number].deadline != NeverCycle;
   }
 
   /// When something has to be looked at; no deadline is earlier.
@@ -32,8 +32,8 @@ class retry_timers {
   cycle_t earliest();
 
   /// Takes a queue whose deadline is in cycle t or before it, and clears it; false if there is
-  /// none. In the order of deadlines, then of QP numbers.
-  bool take_due(cycle_t t, std::uint32_t& qpn);
+  /// none. In the order of deadlines, then of numbers.
+  bool take_due(cycle_t t, std::uint32_t& number);
 
   /// Queues that have a place.
   [[nodiscard]] std::size_t listed() const { return heap_.size(); }
@@ -41,17 +41,17 @@ class retry_timers {
  private:
   static constexpr std::uint32_t None = 0xffffffff;
 
-  struct queue_timer {
+  struct queue_deadline {
     cycle_t deadline = NeverCycle;
     std::uint32_t at = None;  ///< index in the heap
   };
 
   struct place {
     cycle_t cycle;
-    std::uint32_t qpn;
+    std::uint32_t number;
 
     bool operator<(const place& other) const {
-      return cycle != other.cycle ? cycle < other.cycle : qpn < other.qpn;
+      return cycle != other.cycle ? cycle < other.cycle : number < other.number;
     }
   };
 
@@ -60,7 +60,7 @@ class retry_timers {
   void sink(std::size_t at);
   void drop_first();
 
-  std::vector<queue_timer> queues_;
+  std::vector<queue_deadline> queues_;
   std::vector<place> heap_;  ///< the earliest in front; the children of i are 2i + 1 and 2i + 2
 };
 

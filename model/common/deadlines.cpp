@@ -1,12 +1,12 @@
-#include "requester/retry_timers.h"
+#include "common/deadlines.h"
 
 namespace carillon {
 
-void retry_timers::set(std::uint32_t qpn, cycle_t deadline) {
-  queue_timer& timer = queues_[qpn];
+void deadlines::set(std::uint32_t number, cycle_t deadline) {
+  queue_deadline& timer = queues_[number];
   timer.deadline = deadline;
   if (timer.at == None) {
-    heap_.push_back({deadline, qpn});
+    heap_.push_back({deadline, number});
     rise(heap_.size() - 1);
   } else if (deadline < heap_[timer.at].cycle) {
     heap_[timer.at].cycle = deadline;
@@ -14,10 +14,10 @@ void retry_timers::set(std::uint32_t qpn, cycle_t deadline) {
   }
 }
 
-cycle_t retry_timers::earliest() {
+cycle_t deadlines::earliest() {
   while (!heap_.empty()) {
     const place first = heap_.front();
-    const cycle_t deadline = queues_[first.qpn].deadline;
+    const cycle_t deadline = queues_[first.number].deadline;
     if (deadline == first.cycle) {
       return deadline;
     }
@@ -31,22 +31,22 @@ cycle_t retry_timers::earliest() {
   return NeverCycle;
 }
 
-bool retry_timers::take_due(cycle_t t, std::uint32_t& qpn) {
+bool deadlines::take_due(cycle_t t, std::uint32_t& number) {
   if (earliest() > t) {
     return false;
   }
-  qpn = heap_.front().qpn;
-  queues_[qpn].deadline = NeverCycle;
+  number = heap_.front().number;
+  queues_[number].deadline = NeverCycle;
   drop_first();
   return true;
 }
 
-void retry_timers::put(std::size_t at, const place& what) {
+void deadlines::put(std::size_t at, const place& what) {
   heap_[at] = what;
-  queues_[what.qpn].at = static_cast<std::uint32_t>(at);
+  queues_[what.number].at = static_cast<std::uint32_t>(at);
 }
 
-void retry_timers::rise(std::size_t at) {
+void deadlines::rise(std::size_t at) {
   const place what = heap_[at];
   while (at != 0 && what < heap_[(at - 1) / 2]) {
     put(at, heap_[(at - 1) / 2]);
@@ -55,7 +55,7 @@ void retry_timers::rise(std::size_t at) {
   put(at, what);
 }
 
-void retry_timers::sink(std::size_t at) {
+void deadlines::sink(std::size_t at) {
   const place what = heap_[at];
   for (std::size_t child = 2 * at + 1; child < heap_.size(); child = 2 * at + 1) {
     if (child + 1 < heap_.size() && heap_[child + 1] < heap_[child]) {
@@ -70,8 +70,8 @@ void retry_timers::sink(std::size_t at) {
   put(at, what);
 }
 
-void retry_timers::drop_first() {
-  queues_[heap_.front().qpn].at = None;
+void deadlines::drop_first() {
+  queues_[heap_.front().number].at = None;
   const place last = heap_.back();
   heap_.pop_back();
   if (!heap_.empty()) {
