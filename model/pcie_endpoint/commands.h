@@ -143,7 +143,8 @@ class command_core {
   /// Of the context RAM, that a function's partition has; of the PF's what no VF has.
   [[nodiscard]] by_table<std::uint64_t> context_bytes(std::uint16_t function) const;
 
-  /// The RP_* registers: of the QP that RP_QPN selects. 0 if it is not there, or not the function's.
+  /// The RP_* registers: of the QP that RP_QPN selects. 0 if it is not there, or not the
+  /// function's.
   [[nodiscard]] std::uint32_t rp_read(std::uint16_t function, rp_register which) const;
   /// False if the function may not; nothing changes then.
   bool rp_write(std::uint16_t function, rp_register which, std::uint32_t value);

@@ -187,9 +187,8 @@ by_table<std::uint64_t> command_core::context_bytes(std::uint16_t function) cons
 bool command_core::has_objects(std::uint16_t function) const {
   // All other objects refer to one of these.
   const auto has = [function](const auto& table) {
-    return std::any_of(table.begin(), table.end(), [function](const auto& each) {
-      return each.second.function == function;
-    });
+    return std::any_of(table.begin(), table.end(),
+                       [function](const auto& each) { return each.second.function == function; });
   };
   return has(tables_.pds) || has(tables_.cqs) || has(tables_.eqs);
 }

@@ -6,8 +6,7 @@ namespace carillon {
 
 namespace {
 
-const qp_record* selected(const command_tables& tables, std::uint16_t function,
-                          std::uint32_t qpn) {
+const qp_record* selected(const command_tables& tables, std::uint16_t function, std::uint32_t qpn) {
   const auto found = tables.qps.find(qpn);
   const bool reached =
       found != tables.qps.end() && (function == 0 || found->second.function == function);

@@ -19,6 +19,7 @@ namespace carillon {
 class number_pool {
  public:
   number_pool() = default;
+
   number_pool(std::uint32_t first, std::uint32_t end) { give_back(first, end - first); }
 
   /// The first of so many.

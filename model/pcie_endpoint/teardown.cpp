@@ -41,7 +41,7 @@ bool command_core::teardown_step(std::uint16_t function) {
     something = destroy_one(function) || release(function);
   }
   if (!something && !effects_.vports) {
-    record.after_teardown = function_state::reset;
+    tables_.functions[function].after_teardown = function_state::reset;
     return false;
   }
   effects_.teardown = function;
@@ -69,14 +69,13 @@ bool command_core::destroy_one(std::uint16_t function) {
 /// What has no lines: PDs, UAR pages, GID entries, and what the function has decided itself. True
 /// if there was something.
 bool command_core::release(std::uint16_t function) {
-  const std::size_t pds =
-      std::erase_if(tables_.pds, [this, function](const auto& each) {
-        if (each.second.function != function) {
-          return false;
-        }
-        tables_.pd_numbers.give_back(each.first);
-        return true;
-      });
+  const std::size_t pds = std::erase_if(tables_.pds, [this, function](const auto& each) {
+    if (each.second.function != function) {
+      return false;
+    }
+    tables_.pd_numbers.give_back(each.first);
+    return true;
+  });
   const function_record fresh = fresh_function(function);
   function_record& record = tables_.functions[function];
   const function_record before = record;

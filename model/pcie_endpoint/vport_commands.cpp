@@ -37,8 +37,8 @@ vport_table command_core::vports() const {
     const function_record& function = tables_.functions[i];
     const port_record& from = function.port;
     carillon::vport& port = ports[i];
-    port.enabled = function.state == function_state::initialised && from.up() &&
-                   from.context.roce_en != 0;
+    port.enabled =
+        function.state == function_state::initialised && from.up() && from.context.roce_en != 0;
     port.mac = from.context.permanent_address;
     port.vlan = from.vlan;
     port.priority = from.qos;
@@ -49,8 +49,7 @@ vport_table command_core::vports() const {
     port.urgency = from.urgency;
     port.sources.resize(function.gids.size());
     for (std::size_t gid = 0; gid < port.sources.size(); ++gid) {
-      port.sources[gid] = {function.gids[gid].valid,
-                           function.gids[gid].address.source_l3_address};
+      port.sources[gid] = {function.gids[gid].valid, function.gids[gid].address.source_l3_address};
     }
   }
   return vport_table(std::move(ports), static_cast<vport_arbitration>(tables_.arbitration));
@@ -122,8 +121,7 @@ command_result command_core::modify_vport(command_input input) {
     }
   }
   if ((in.field_select & VportSelectPromisc) != 0) {
-    const bool any =
-        wanted.promisc_uc != 0 || wanted.promisc_mc != 0 || wanted.promisc_all != 0;
+    const bool any = wanted.promisc_uc != 0 || wanted.promisc_mc != 0 || wanted.promisc_all != 0;
     if (any && !trusted()) {
       return not_trusted();
     }
@@ -286,15 +284,14 @@ command_core::failure command_core::check_source(const roce_addr_layout& source)
 
 /// Without trust a QP has its port's priority and a DSCP of that class, or the one that goes with
 /// the port's default priority.
-command_core::failure command_core::check_class(const ads& path,
-                                                std::uint8_t traffic_class) const {
+command_core::failure command_core::check_class(const ads& path, std::uint8_t traffic_class) const {
   if (trusted()) {
     return std::nullopt;
   }
   const unsigned qos = mine().port.qos;
   const unsigned dscp = traffic_class >> 2U;
-  const bool in_class = dscp >> DscpClassBits == qos ||
-                        (qos == limits_.priority && dscp == limits_.dscp);
+  const bool in_class =
+      dscp >> DscpClassBits == qos || (qos == limits_.priority && dscp == limits_.dscp);
   if (path.eth_prio != qos || (path.sl != 0 && path.sl != qos) || !in_class) {
     return not_trusted();
   }

@@ -125,7 +125,9 @@ inline set_roce_address_in gid_request(std::uint16_t index,
 
 class commands : public testing::Test {
  protected:
-  commands() : core(limits()) {}
+  commands() : commands(limits()) {}
+
+  explicit commands(const command_limits& all) : core(all) {}
 
   static command_limits limits() {
     command_limits all;
@@ -159,7 +161,8 @@ class commands : public testing::Test {
     EXPECT_EQ(out.number, 0U);
   }
 
-  /// The upper half of every table belongs to the VFs, in equal parts.
+  /// A VF has nothing of its own until the PF has said so. The upper half of every table belongs to
+  /// the VFs, in equal parts.
   [[nodiscard]] function_context share_of(std::uint16_t vf) const {
     const command_limits& all = core.limits();
     const auto part = [&](unsigned log_size) {
@@ -177,7 +180,8 @@ class commands : public testing::Test {
     return share;
   }
 
-  static input decide(std::uint16_t function, std::uint32_t fields, const function_context& values) {
+  static input decide(std::uint16_t function, std::uint32_t fields,
+                      const function_context& values) {
     modify_function_in in;
     in.opcode = command_opcode::ModifyFunction;
     in.function_id = function;
