@@ -47,6 +47,8 @@ command_limits limits_of(const parameters& params, std::uint64_t mac) {
     limits.icm_pages = narrow<std::uint32_t>((bytes + IcmPageBytes - 1) / IcmPageBytes);
   }
   limits.mac = mac;
+  limits.priority = narrow<std::uint8_t>(params.wire.priority);
+  limits.dscp = narrow<std::uint8_t>(params.wire.dscp);
   return limits;
 }
 
@@ -78,7 +80,7 @@ pcie_endpoint::pcie_endpoint(const sc_core::sc_module_name& name, nic_shared& ni
     : stage(name, nic.context, "pcie_endpoint"),
       nic_(nic),
       ports_(std::move(connected)),
-      core_(limits_of(nic.context.params, mac)),
+      core_(limits_of(nic.context.params, mac), &nic.counters),
       functions_(static_cast<std::size_t>(nic.context.params.nic.functions)),
       msix_(functions_.size(), narrow<unsigned>(nic.context.params.nic.msix_vectors)) {
   for (std::size_t i = 0; i < functions_.size(); ++i) {

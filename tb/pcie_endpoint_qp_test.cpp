@@ -183,6 +183,8 @@ TEST_F(qp_commands, an_rc_qp_goes_to_rts_and_every_line_holds_what_the_commands_
   address.pkey = 0xffff;
   address.src_ip = ip(1);
   address.dst_ip = ip(2);
+  address.smac = 0x020000000001;  // the GID entry has none: the port's
+  address.life = 1;               // CREATE_QP began it
   EXPECT_EQ(line<qpc_address>(context_kind::qpc_address), address);
   qpc_responder responder;
   responder.min_rnr_nak = 12;
@@ -252,6 +254,8 @@ TEST_F(qp_commands, a_ud_qp_has_a_queue_key_and_a_source_but_no_peer) {
   address.eth_prio = 3;
   address.pkey = 0xffff;
   address.src_ip = ip(1);
+  address.smac = 0x020000000001;
+  address.life = 1;
   EXPECT_EQ(line<qpc_address>(context_kind::qpc_address), address);
   EXPECT_EQ(line<qpc_common>(context_kind::qpc_common).mtu, mtu_code::Mtu4096)
       << "datagrams as long as the port takes";
@@ -272,11 +276,31 @@ TEST_F(qp_commands, reset_leaves_what_the_qp_was_created_with) {
   make(simple(ToRstQp, qpn));
   EXPECT_EQ(core.effects().lines.front().kind, context_kind::qpc_common) << "the state goes first";
   EXPECT_EQ(line<qpc_common>(context_kind::qpc_common), first);
-  EXPECT_EQ(line<qpc_address>(context_kind::qpc_address), qpc_address{});
+  EXPECT_EQ(line<qpc_address>(context_kind::qpc_address), qpc_address{.life = 2});
   EXPECT_EQ(line<qpc_requester>(context_kind::qpc_requester), qpc_requester{});
   EXPECT_EQ(line<qpc_responder>(context_kind::qpc_responder), qpc_responder{});
   EXPECT_EQ(query(qpn), created);
   to_rts(qpn);
+}
+
+// tx_sched counts the times that it hears RST, so these are the times that count here.
+TEST_F(qp_commands, every_reset_begins_another_life_of_the_number_also_the_next_qps) {
+  const std::uint32_t qpn = make_qp();
+  const auto life = [this] { return line<qpc_address>(context_kind::qpc_address).life; };
+  EXPECT_EQ(life(), 1U) << "CREATE_QP";
+  to_rtr(qpn);
+  EXPECT_EQ(core.tables().qps.at(qpn).address.life, 1U) << "a path is no new life";
+  make(simple(ToErrQp, qpn));
+  make(simple(ToRstQp, qpn));
+  EXPECT_EQ(life(), 2U);
+  make(simple(ToRstQp, qpn));
+  EXPECT_EQ(life(), 3U);
+  make(simple(DestroyQp, qpn));
+  EXPECT_EQ(life(), 4U) << "packets of the QP that was are not built";
+  EXPECT_EQ(another_qp(), qpn);
+  EXPECT_EQ(life(), 5U);
+  another_qp();
+  EXPECT_EQ(life(), 1U) << "another number has lives of its own";
 }
 
 TEST_F(qp_commands, an_error_that_the_pipeline_set_is_what_the_next_command_sees) {

@@ -218,7 +218,7 @@ command_result command_core::create_qp(command_input input, std::uint8_t* output
   if (!base) {
     return why;
   }
-  const std::uint32_t qpn = tables_.qp_numbers.take();
+  const std::uint32_t qpn = mine().numbers[table_kind::qps].take();
   if (qpn == 0) {
     return full();
   }
@@ -295,7 +295,7 @@ command_result command_core::destroy_qp(std::uint32_t number) {
   effects_.qp->requester = {};
   effects_.qp->responder = {};
   tables_.qps.erase(number);
-  tables_.qp_numbers.give_back(number);
+  mine().numbers[table_kind::qps].give_back(number);
   return done();
 }
 

@@ -10,6 +10,8 @@ using enum command_opcode;
 /// Queue pairs and contexts that are right for every step to RTS.
 class qp_commands : public commands {
  protected:
+  using commands::commands;
+
   /// A QP with all that it needs; the numbers are the first ones.
   std::uint32_t make_qp(qpc_service service = qpc_service::Rc) {
     prepare();
