@@ -418,7 +418,7 @@ void pcie_endpoint::finish(cycle_t t) {
   ++served_;
   rung_.pop_front();
   phase_ = phase::idle;
-  if (!rung_.empty()) {
+  if (!rung_.empty() || !resets_.empty()) {
     wake(t + 1);
   }
 }

@@ -357,16 +357,6 @@ TEST_P(endpoint, commands_of_two_functions_are_served_one_after_the_other) {
   EXPECT_EQ(bench.value(2), 2U);
 }
 
-TEST_P(endpoint, bars_follow_each_other_and_only_the_pf_has_bar4) {
-  const function_map map = pcie_endpoint::reset_functions(two_functions());
-  ASSERT_EQ(map.functions.size(), 2U);
-  EXPECT_EQ(map.pf[0].base, 0x80000000U);
-  EXPECT_EQ(map.vf[0].base, 0x80008000U);
-  EXPECT_EQ(map.pf[1].bytes, 0x10000U) << "16 pages of 4 KiB";
-  EXPECT_EQ(map.vf[1].base, map.pf[1].base + 0x10000);
-  EXPECT_TRUE(map.vf_memory_enable);
-}
-
 INSTANTIATE_TEST_SUITE_P(orders, endpoint, testing::Values(0, 1, 2));
 
 }  // namespace

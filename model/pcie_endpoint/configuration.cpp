@@ -171,6 +171,11 @@ void pcie_endpoint::end_resets(cycle_t t) {
     }
   }
   std::erase_if(resets_, over);
+  for (const function_reset& each : resets_) {
+    if (each.torn) {
+      wake(each.until);
+    }
+  }
   if (resets_.size() != before) {
     ports_.functions.write(t, space_.map());
   }
