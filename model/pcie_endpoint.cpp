@@ -260,9 +260,9 @@ void pcie_endpoint::serve(cycle_t t) {
   switch (phase_) {
     case phase::idle:
       if (tear_down(t)) {
-        phase_ = phase::serving;
-        until_ = t + 1;
-        wake(until_);
+        written_ = 0;
+        phase_ = phase::writing;
+        wake(t + 1);
       } else if (!rung_.empty()) {
         phase_ = phase::serving;
         until_ = t + static_cast<cycle_t>(context_.params.nic.command_cycles);
@@ -274,8 +274,7 @@ void pcie_endpoint::serve(cycle_t t) {
         wake(until_);
         return;
       }
-      wanted_ = tearing_ ? core_.lines_wanted(tearing_->function, tearing_->input)
-                         : core_.lines_wanted(rung_.front(), input_of(rung_.front()));
+      wanted_ = core_.lines_wanted(rung_.front(), input_of(rung_.front()));
       requested_ = 0;
       answered_ = 0;
       phase_ = phase::reading;
@@ -329,10 +328,6 @@ bool pcie_endpoint::read_lines(cycle_t t) {
 }
 
 void pcie_endpoint::execute() {
-  if (tearing_) {
-    tearing_->execute(core_);
-    return;
-  }
   const std::uint16_t function = rung_.front();
   function_registers& mine = functions_[function];
   const auto output = std::span(mine.bar0).subspan(bar0::CmdOut).first<command_core::WindowBytes>();

@@ -15,7 +15,6 @@
 #include <array>
 #include <cstdint>
 #include <deque>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,7 +26,6 @@
 #include "common/vport.h"
 #include "pcie_endpoint/commands.h"
 #include "pcie_endpoint/config_space.h"
-#include "pcie_endpoint/teardown.h"
 
 namespace carillon {
 
@@ -137,7 +135,7 @@ class pcie_endpoint final : public stage {
   config_space space_;
   bool answering_ = false;  ///< a register read, in this cycle
   std::vector<function_reset> resets_;
-  std::optional<teardown_step> tearing_;  ///< what is served is this, not a command
+  bool tearing_ = false;  ///< what is served takes an object of a reset function away
   bool teardown_turn_ = true;
 };
 

@@ -1,11 +1,13 @@
 // Configuration requests, and the resets of functions that they begin.
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "gen/registers.h"
 #include "gen/stages.h"
 #include "gen/tlp.h"
 #include "pcie_endpoint.h"
+#include "pcie_endpoint/reset_objects.h"
 
 namespace carillon {
 
@@ -129,7 +131,8 @@ void pcie_endpoint::start_reset(std::uint16_t function) {
   rung_.erase(std::remove(rung_.begin() + (serving ? 1 : 0), rung_.end(), function), rung_.end());
 }
 
-/// Whether the next thing to serve is to destroy an object of a function that is being reset.
+/// If the next thing to serve is to take away an object of a function that is being reset, does so
+/// in the tables: what is left to do are the core's effects.
 bool pcie_endpoint::tear_down(cycle_t t) {
   if (!rung_.empty() && !teardown_turn_) {
     teardown_turn_ = true;
@@ -139,8 +142,8 @@ bool pcie_endpoint::tear_down(cycle_t t) {
     if (reset.torn) {
       continue;
     }
-    tearing_ = next_teardown(core_.tables(), reset.function);
-    if (tearing_) {
+    if (reset_one_object(core_, reset.function)) {
+      tearing_ = true;
       teardown_turn_ = false;
       return true;
     }
@@ -153,7 +156,7 @@ bool pcie_endpoint::tear_down(cycle_t t) {
 }
 
 void pcie_endpoint::finish_teardown(cycle_t t) {
-  tearing_.reset();
+  tearing_ = false;
   phase_ = phase::idle;
   wake(t + 1);
 }
