@@ -40,12 +40,12 @@ std::uint8_t size_code(std::int64_t bytes) {
 
 }  // namespace
 
-pci_bus::pci_bus(machine& host) : host_(host) {
-  const auto& params = host.context().params.host;
-  low_.next = static_cast<std::uint64_t>(params.mmio_base);
-  low_.end = low_.next + static_cast<std::uint64_t>(params.mmio_bytes);
-  high_.next = static_cast<std::uint64_t>(params.mmio_prefetchable_base);
-  high_.end = high_.next + static_cast<std::uint64_t>(params.mmio_prefetchable_bytes);
+pci_bus::pci_bus(machine& slot_of) : host_(slot_of) {
+  const auto& host = slot_of.context().params.host;
+  low_.next = static_cast<std::uint64_t>(host.mmio_base);
+  low_.end = low_.next + static_cast<std::uint64_t>(host.mmio_bytes);
+  high_.next = static_cast<std::uint64_t>(host.mmio_prefetchable_base);
+  high_.end = high_.next + static_cast<std::uint64_t>(host.mmio_prefetchable_bytes);
 }
 
 void pci_bus::adopt(std::vector<pci_function> functions) {
