@@ -1,7 +1,6 @@
 #include "pcie_endpoint.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -28,7 +27,7 @@ constexpr T narrow(std::int64_t value) {
 
 command_limits limits_of(const parameters& params, std::uint64_t mac) {
   command_limits limits;
-  limits.functions = narrow<std::uint16_t>(params.nic.functions);
+  limits.functions = narrow<std::uint16_t>(params.nic.total_vfs + 1);
   limits.uar_pages = narrow<std::uint16_t>(params.nic.uar_pages);
   limits.log_max_qp = narrow<std::uint8_t>(params.nic.log_max_qp);
   limits.log_max_cq = narrow<std::uint8_t>(params.nic.log_max_cq);
@@ -81,11 +80,11 @@ pcie_endpoint::pcie_endpoint(const sc_core::sc_module_name& name, nic_shared& ni
       nic_(nic),
       ports_(std::move(connected)),
       core_(limits_of(nic.context.params, mac), &nic.counters),
-      functions_(static_cast<std::size_t>(nic.context.params.nic.functions)),
-      msix_(functions_.size(), narrow<unsigned>(nic.context.params.nic.msix_vectors)) {
-  for (std::size_t i = 0; i < functions_.size(); ++i) {
-    lay_out("bar0", bar0::Size, functions_[i].bar0, bar0_access_);
-    bytes::store_be<4>(&functions_[i].bar0[bar0::FunctionNumber], i);
+      functions_(static_cast<std::size_t>(nic.context.params.nic.total_vfs) + 1),
+      msix_(functions_.size(), narrow<unsigned>(nic.context.params.nic.msix_vectors)),
+      space_(shape_of(nic.context.params)) {
+  for (std::uint16_t i = 0; i < functions_.size(); ++i) {
+    lay_out_registers(i);
   }
   // Functions start as firmware leaves them: with MSI-X on, all vectors masked.
   for (std::size_t i = 0; i < functions_.size(); ++i) {
@@ -112,27 +111,21 @@ pcie_endpoint::pcie_endpoint(const sc_core::sc_module_name& name, nic_shared& ni
   watch(ports_.writes, {});
   watch(ports_.reads, {blocker::credit(ports_.answers)});
   watch(ports_.lines, {});
+  ports_.configs.to(*this, site());
+  watch(ports_.configs, {blocker::arbiter(ports_.reads), blocker::credit(ports_.answers)});
+  for (stream<pcie_error>* errors : ports_.errors) {
+    errors->to(*this, site());
+    watch(*errors, {});
+  }
 }
 
-function_map pcie_endpoint::reset_functions(const parameters& params) {
-  const std::uint64_t uar_bytes =
-      std::bit_ceil(static_cast<std::uint64_t>(params.nic.uar_pages) * UarPageBytes);
-  const auto bar0_base = static_cast<std::uint64_t>(params.nic.bar0_base);
-  const auto bar2_base = static_cast<std::uint64_t>(params.nic.bar2_base);
-  function_map map;
-  map.pf = {bar_window{bar0_base, bar0::Size}, bar_window{bar2_base, uar_bytes},
-            bar_window{static_cast<std::uint64_t>(params.nic.bar4_base), bar4::Size}};
-  map.pf_memory_enable = true;
-  map.vf = {bar_window{bar0_base + bar0::Size, bar0::Size},
-            bar_window{bar2_base + uar_bytes, uar_bytes}};
-  map.vfs = narrow<std::uint16_t>(params.nic.functions - 1);
-  map.vf_memory_enable = true;
-  map.functions.assign(static_cast<std::size_t>(params.nic.functions), {.bus_master = true});
-  return map;
+void pcie_endpoint::lay_out_registers(std::uint16_t function) {
+  lay_out("bar0", bar0::Size, functions_[function].bar0, bar0_access_);
+  bytes::store_be<4>(&functions_[function].bar0[bar0::FunctionNumber], function);
 }
 
 vport_table pcie_endpoint::reset_vports(const parameters& params, std::uint64_t mac) {
-  std::vector<vport> ports(static_cast<std::size_t>(params.nic.functions));
+  std::vector<vport> ports(static_cast<std::size_t>(params.nic.total_vfs) + 1);
   for (std::size_t i = 0; i < ports.size(); ++i) {
     ports[i].enabled = true;
     ports[i].mac = mac + i;
@@ -162,7 +155,7 @@ void pcie_endpoint::refresh(std::uint16_t function, cycle_t t) {
 
 bool pcie_endpoint::read_register(std::uint16_t function, std::uint8_t bar, std::uint64_t offset,
                                   std::span<std::uint8_t> into, cycle_t t) {
-  if (function >= functions_.size() || (bar == 4 && function != 0)) {
+  if (function >= functions_.size() || (bar == 4 && function != 0) || space_.resetting(function)) {
     return false;
   }
   const bool registers = bar == 0;
@@ -209,7 +202,8 @@ void pcie_endpoint::answer(const mmio_read& access, cycle_t t) {
 }
 
 void pcie_endpoint::write(const mmio_write& access, cycle_t t) {
-  if (access.function >= functions_.size() || (access.bar == 4 && access.function != 0)) {
+  if (access.function >= functions_.size() || (access.bar == 4 && access.function != 0) ||
+      space_.resetting(access.function)) {
     nic_.counters.add(access.bar == 4 ? counter::Bar4Denied : counter::RegisterDenied);
     return;
   }
@@ -277,9 +271,11 @@ void pcie_endpoint::evaluate(cycle_t t) {
   if (ports_.writes.takeable(t)) {
     write(ports_.writes.take(t), t);
   }
+  answering_ = false;
   if (ports_.reads.takeable(t)) {
     if (ports_.answers.has_credit(t)) {
       answer(ports_.reads.take(t), t);
+      answering_ = true;
     } else {
       ports_.answers.ask_credit(t);
     }
@@ -292,6 +288,7 @@ void pcie_endpoint::evaluate(cycle_t t) {
     }
     ++answered_;
   }
+  configure(t);
   tell_msix(t);
   serve(t);
 }
@@ -326,7 +323,11 @@ void pcie_endpoint::reset_msix(cycle_t t, std::uint16_t function) {
 void pcie_endpoint::serve(cycle_t t) {
   switch (phase_) {
     case phase::idle:
-      if (!rung_.empty()) {
+      if (tear_down(t)) {
+        written_ = 0;
+        phase_ = phase::writing;
+        wake(t + 1);
+      } else if (!rung_.empty()) {
         phase_ = phase::serving;
         until_ = t + static_cast<cycle_t>(context_.params.nic.command_cycles);
         wake(until_);
@@ -368,7 +369,7 @@ void pcie_endpoint::serve(cycle_t t) {
       [[fallthrough]];
     case phase::telling:
       if (tell(t)) {
-        finish(t);
+        tearing_ ? finish_teardown(t) : finish(t);
       }
       return;
   }
@@ -476,7 +477,7 @@ void pcie_endpoint::finish(cycle_t t) {
   ++served_;
   rung_.pop_front();
   phase_ = phase::idle;
-  if (!rung_.empty()) {
+  if (!rung_.empty() || !resets_.empty()) {
     wake(t + 1);
   }
 }

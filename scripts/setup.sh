@@ -6,8 +6,9 @@ set -euo pipefail
 build=(build-essential ca-certificates cmake ninja-build pkg-config ccache libsystemc-dev verilator
   libgtest-dev libgmock-dev libbenchmark-dev libfmt-dev libcli11-dev libtomlplusplus-dev
   nlohmann-json3-dev libsqlite3-dev zlib1g-dev python3)
-# Independent judges of what the model writes: packet dissectors and a second RTL front end.
-test=(tshark python3-scapy yosys)
+# Independent judges of what the model writes: packet dissectors, a reader of configuration spaces
+# and a second RTL front end.
+test=(tshark python3-scapy pciutils yosys)
 fuzz=(clang libclang-rt-14-dev)
 lint=(git clang-format clang-tidy cppcheck codespell shellcheck)
 

@@ -55,8 +55,10 @@ void expect_user_error(const std::vector<std::string>& arguments, const std::str
 
 TEST(cli, help_is_golden) {
   std::string text;
-  for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{"--help"}, {"run", "--help"}, {"lockstep", "--help"}}) {
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--help"},
+                                                    {"run", "--help"},
+                                                    {"lockstep", "--help"},
+                                                    {"config-space", "--help"}}) {
     const outcome result = carillon_with(arguments);
     EXPECT_EQ(result.code, 0);
     text += "$ carillon " + arguments.front() + (arguments.size() > 1 ? " " + arguments[1] : "") +

@@ -49,7 +49,7 @@ TEST_P(dma_engine_bench, register_answers_go_first_and_say_what_was_read) {
   dma.bench.run(3000);
   EXPECT_EQ(dma.kinds(), "WCCWW");
   const auto& first = dma.far.seen.at(1);
-  EXPECT_EQ(first.header.completer, 3U);
+  EXPECT_EQ(first.header.completer, 0x103U);
   EXPECT_EQ(first.header.requester, 0x10U);
   EXPECT_EQ(first.header.tag, 0x2aU);
   EXPECT_EQ(first.header.status, completion_status::Success);

@@ -38,7 +38,7 @@ TEST_P(dma_engine_bench,
   EXPECT_EQ(seen.told, 11000U);
   EXPECT_EQ(seen.first, 11000U + 12000U);  // the link's delay
   EXPECT_EQ(seen.header.kind, tlp_kind::memory_read);
-  EXPECT_EQ(seen.header.requester, 2U) << "the function on whose behalf it reads";
+  EXPECT_EQ(seen.header.requester, 0x102U) << "the function on whose behalf it reads";
   EXPECT_EQ(touched(seen.header), (byte_range{0x123000, 512}));
   // Pushed in 111: 8 beats from 112 to 119.
   ASSERT_EQ(dma.filled.items.size(), 1U);
@@ -209,7 +209,7 @@ TEST_P(dma_engine_bench,
             (ranges_t{{0x50ffd, 3}, {0x51000, 512}, {0x51200, 512}, {0x51400, 273}}));
   std::vector<std::uint8_t> bytes;
   for (const auto& each : dma.far.seen) {
-    EXPECT_EQ(each.header.requester, 4U);
+    EXPECT_EQ(each.header.requester, 0x104U);
     const byte_range range = touched(each.header);
     const auto lead = static_cast<std::ptrdiff_t>(range.address & 3);
     bytes.insert(bytes.end(), each.data.begin() + lead, each.data.begin() + lead + range.bytes);

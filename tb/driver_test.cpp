@@ -74,7 +74,9 @@ TEST_F(drivers, say_which_command_was_refused_and_why) {
 
 TEST_F(drivers, name_the_place_where_no_device_answers) {
   build();
-  device nowhere(first->host, {0x70000000, 0x2000000000, 0}, first->shared.posted, gid_of_ipv4(1));
+  pci_bus wrong(first->host);
+  wrong.adopt({{.bar0 = 0x70000000, .bar2 = 0x2000000000}});
+  device nowhere(first->host, wrong, 0, first->shared.posted, gid_of_ipv4(1));
   std::string what;
   run([&](cpu& core, session_side& /*side*/) -> task<> {
     try {

@@ -56,7 +56,7 @@ class pcie_rx_bench : public testing::TestWithParam<int> {
     dut = std::make_unique<pcie_rx>(
         "pcie_rx", bench.nic,
         pcie_rx::ports{*nic_port, functions, uar_writes, uar_reads, register_writes, register_reads,
-                       completions, refusals, [this] { ++told; }});
+                       completions, refusals, configs, errors, [this] { ++told; }});
   }
 
   /// Arrives with its first symbol at `first` and its last at `last`; its message begins there.
@@ -115,6 +115,9 @@ class pcie_rx_bench : public testing::TestWithParam<int> {
   stream<mmio_read>& register_reads = bench.port<mmio_read>("pcie_rx.register_read", 8);
   stream<read_completion>& completions = bench.port<read_completion>("pcie_rx.completion", 512, 68);
   stream<mmio_answer>& refusals = bench.port<mmio_answer>("pcie_rx.refusal", 8);
+  stream<config_request>& configs = bench.port<config_request>("pcie_rx.config_request", 8);
+  stream<pcie_error>& errors = bench.port<pcie_error>("pcie_rx.error", 16);
+  sink<pcie_error> reported{"reported", bench, errors};
   std::unique_ptr<pcie_rx> dut;
   unsigned told = 0;
   unsigned arrived = 0;
@@ -129,6 +132,7 @@ class pcie_rx_open : public pcie_rx_bench {
   sink<mmio_read> register_read_in{"register_read_in", bench, register_reads};
   sink<read_completion> dma_in{"dma_in", bench, completions};
   sink<mmio_answer> refused{"refused", bench, refusals};
+  sink<config_request> configs_in{"configs_in", bench, configs};
 };
 
 // Time ----
@@ -245,17 +249,15 @@ TEST_P(pcie_rx_open, reads_that_cannot_be_served_are_answered_unsupported_reques
   arrive(read(Bar2 + 0x42, 100, 0x12), 20'000, 20'500);
   arrive(read(VfBar2 + 1, 2, 0x13), 30'000, 30'500);
   tlp* config = bench.tlps.take();
-  make_config_read(*config, 0x100, 0x14, 0, 0x10);
+  make_config_write(*config, 0x100, 0x14, 0x100, 0x10, 1);
+  set_poisoned(*config);
   arrive(config, 40'000, 40'500);
-  config = bench.tlps.take();
-  make_config_write(*config, 0x100, 0x15, 0, 0x10, 1);
-  arrive(config, 50'000, 50'500);
-  arrive(read(Bar2, 0, 0x16), 60'000, 60'500);  // a flushing read
+  arrive(read(Bar2, 0, 0x15), 50'000, 50'500);  // a flushing read
   finish(200);
-  ASSERT_EQ(refused.items.size(), 6U);
-  const std::array<std::uint16_t, 6> count = {4, 100, 2, 4, 4, 1};
-  const std::array<std::uint8_t, 6> lower = {0x78, 0x42, 0x01, 0, 0, 0};
-  for (std::size_t i = 0; i < 6; ++i) {
+  ASSERT_EQ(refused.items.size(), 5U);
+  const std::array<std::uint16_t, 5> count = {4, 100, 2, 4, 1};
+  const std::array<std::uint8_t, 5> lower = {0x78, 0x42, 0x01, 0, 0};
+  for (std::size_t i = 0; i < 5; ++i) {
     const mmio_answer& answer = refused.items[i].item;
     EXPECT_EQ(refused.items[i].visible, 50 + 10 * i);
     EXPECT_EQ(answer.status, 1U) << "Unsupported Request";
@@ -266,7 +268,49 @@ TEST_P(pcie_rx_open, reads_that_cannot_be_served_are_answered_unsupported_reques
     EXPECT_EQ(answer.function, i == 2 ? 1U : 0U);
   }
   EXPECT_EQ(bench.count(counter::PcieRxBarMisses), 1U);
-  EXPECT_EQ(bench.count(counter::PcieRxUnsupported), 5U);
+  EXPECT_EQ(bench.count(counter::PcieRxUnsupported), 4U);
+}
+
+TEST_P(pcie_rx_open, configuration_requests_are_handed_on_whatever_the_BARs) {
+  functions.write(0, function_map{});
+  tlp* packet = bench.tlps.take();
+  make_config_read(*packet, 0x42, 0x14, 0x0107, 0x184, 0x3);
+  arrive(packet, 10'000, 10'500);
+  packet = bench.tlps.take();
+  make_config_write(*packet, 0x42, 0x15, 0x0200, 0x10, 0x8765'4321);
+  set_other_bus(*packet);
+  arrive(packet, 20'000, 20'500);
+  finish(200);
+  ASSERT_EQ(configs_in.items.size(), 2U);
+  EXPECT_EQ(configs_in.items[0].visible, 50U);
+  const config_request& first = configs_in.items[0].item;
+  EXPECT_FALSE(first.write);
+  EXPECT_TRUE(first.local);
+  EXPECT_EQ(first.destination, 0x0107U);
+  EXPECT_EQ(first.offset, 0x184U);
+  EXPECT_EQ(first.enables, 0x3U);
+  EXPECT_EQ(first.requester, 0x42U);
+  EXPECT_EQ(first.tag, 0x14U);
+  const config_request& second = configs_in.items[1].item;
+  EXPECT_TRUE(second.write);
+  EXPECT_FALSE(second.local);
+  EXPECT_EQ(second.value, 0x8765'4321U);
+}
+
+TEST_P(pcie_rx_open, what_is_refused_is_reported_to_the_function_that_it_was_for) {
+  tlp* poisoned = write(VfBar2, 8);
+  set_poisoned(*poisoned);
+  arrive(poisoned, 10'000, 10'500);
+  arrive(read(VfBar2 + 1, 2, 0x13), 20'000, 20'500);
+  arrive(write(0x1234'5678, 4), 30'000, 30'500);  // nobody's
+  finish(200);
+  ASSERT_EQ(reported.items.size(), 3U);
+  EXPECT_EQ(reported.items[0].item.function, 1U);
+  EXPECT_EQ(reported.items[0].item.kind, pcie_error_kind::poisoned_request);
+  EXPECT_EQ(reported.items[1].item.function, 1U);
+  EXPECT_EQ(reported.items[1].item.kind, pcie_error_kind::unsupported_request);
+  EXPECT_EQ(reported.items[2].item.function, 0U);
+  EXPECT_EQ(reported.items[2].item.kind, pcie_error_kind::unsupported_request);
 }
 
 TEST_P(pcie_rx_open, unaligned_stores_keep_their_bytes) {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <system_error>
 
+#include "cli/config_space_command.h"
 #include "cli/listing.h"
 #include "cli/lockstep_command.h"
 #include "cli/output_file.h"
@@ -47,9 +48,15 @@ constexpr const char* LockstepFooter = R"(Examples:
   carillon lockstep wqe_parser --transactions 10000 --seed 1
   carillon lockstep all --source none --sink every4th)";
 
+constexpr const char* ConfigSpaceFooter = R"(Examples:
+  carillon config-space --vfs 4 > device.txt && lspci -F device.txt -vvv
+  carillon config-space scenarios/ping_pong.toml --function 0
+  carillon config-space --set nic.total_vfs=128 --vfs 128 --function 128)";
+
 constexpr const char* TraceOption = "--trace";
 
 constexpr std::uint64_t MaxWhole = std::numeric_limits<std::int64_t>::max();  // as in a scenario
+constexpr std::uint64_t MaxVfs = 256;
 constexpr std::uint64_t PsPerNs = 1000;
 constexpr std::uint64_t MaxNs = NeverPs / PsPerNs - 1;
 
@@ -176,6 +183,23 @@ void add_lockstep(CLI::App& app, lockstep_arguments& to) {
   lockstep->footer(LockstepFooter);
 }
 
+void add_config_space(CLI::App& app, config_space_arguments& to) {
+  CLI::App* command = app.add_subcommand(
+      "config-space", "Print the configuration spaces of the functions as lspci -xxxx does");
+  command->add_option("SCENARIO", to.file, "A scenario, for its parameters (default: none)");
+  command->add_option("--set", to.set, "Change a parameter")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->take_all();
+  command->add_option("--vfs", to.vfs, "Enable so many VFs first (default: 0)")
+      ->type_name("N")
+      ->check(whole(0, MaxVfs));
+  command->add_option("--function", to.function, "Only this one: 0 is the PF, n VF n-1")
+      ->type_name("N")
+      ->check(whole(0, MaxVfs));
+  command->footer(ConfigSpaceFooter);
+}
+
 /// `--trace` alone means sqlite; CLI11 would take the next word as its value.
 std::vector<std::string> with_trace_values(const std::vector<std::string>& arguments) {
   static const std::vector<std::string> Sinks = {"sqlite", "perfetto", "stages", "pcap", "all"};
@@ -291,12 +315,14 @@ int run_command(const std::vector<std::string>& arguments) {
   run_arguments run;
   lockstep_arguments lockstep;
   list_arguments list;
+  config_space_arguments space;
   add_run(app, run);
   add_lockstep(app, lockstep);
   add_list(app, "stages", "List the pipeline's stages with their cycles and twins", list);
   add_list(app, "params", "List the parameters with ranges, defaults and provenance", list);
   add_list(app, "registers", "List the registers of BAR0, the UAR page and BAR4", list);
   add_list(app, "counters", "List the counters", list);
+  add_config_space(app, space);
   app.add_subcommand("version", "Print the version");
 
   try {
@@ -318,6 +344,9 @@ int run_command(const std::vector<std::string>& arguments) {
   }
   if (command == "lockstep") {
     return run_lockstep_command(lockstep);
+  }
+  if (command == "config-space") {
+    return run_config_space_command(space);
   }
   if (command == "version") {
     print(fmt::format("carillon {}\n", CARILLON_VERSION));

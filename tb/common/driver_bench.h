@@ -120,14 +120,19 @@ struct node : pcie_side {
                   completion_commands,
                   srq_commands,
                   msix_commands,
-                  msix_bits},
+                  msix_bits,
+                  configs,
+                  {&request_errors, &completion_errors},
+                  functions,
+                  vports,
+                  partitions},
                  mac),
         uar(("uar" + suffix).c_str(), shared, uar_writes, cqes, ram),
         owner_drain("owner_drain" + suffix, context, owners),
         completion_drain("completion_drain" + suffix, context, completion_commands),
         srq_drain("srq_drain" + suffix, context, srq_commands),
         msix_drain("msix_drain" + suffix, context, msix_commands),
-        driver(host, {0x80000000, 0x2000000000, 0}, shared.posted,
+        driver(host, slot, 0, shared.posted,
                gid_of_ipv4(0x0a000000 | static_cast<std::uint32_t>(mac & 0xff))) {}
 
   template <class Line>

@@ -77,6 +77,22 @@ registers = [
   { name = "window", at = 0x80, bytes = 128, access = "rw", doc = "d" },
 ]
 """,
+    "pci": """
+title = "Space"
+doc = "d"
+[capability.power]
+at = 0x40
+size = 8
+doc = "d"
+registers = [
+  { name = "id", at = 0x00, width = 8, access = "ro", reset = 1, doc = "d" },
+  { name = "control", at = 0x04, width = 16, access = "ro", reset = 3, doc = "d", fields = [
+    { name = "woken", at = "15:15", width = 1, access = "rw1c", sticky = true, doc = "d" },
+    { reserved = true, at = "14:2", width = 13 },
+    { name = "state", at = "1:0", width = 2, access = "rw", pf_only = true, doc = "d" },
+  ] },
+]
+""",
     "streams": """
 title = "Streams"
 doc = "d"
@@ -179,6 +195,28 @@ class spec_case(unittest.TestCase):
         for needle in ("docs/spec/", "allowed: ", *needles):
             self.assertIn(needle, err)
         self.assertFalse((self.dir / "out").exists())
+
+
+class pci_capabilities(spec_case):
+    def test_offsets_are_of_the_space_and_masks_follow_the_access_of_fields(self):
+        self.assertEqual(self.run_tool()[0], 0)
+        header = (self.dir / "out/model/gen/pci.h").read_text()
+        self.assertIn("inline constexpr std::uint16_t Control = 0x44;", header)
+        # writable (VF: not), cleared by ones, sticky
+        self.assertIn("0x3, 0x0, 0x8000, 0x8000, 0x8000,", header)
+        self.assertIn("PF only", (self.dir / "out/docs/reference/pci.md").read_text())
+
+    def test_a_bit_that_belongs_to_nobody(self):
+        self.change("pci", "at = \"14:2\", width = 13", "at = \"13:2\", width = 12")
+        self.refused("begins with bit 13", "bit 14 (fields from the top down")
+
+    def test_an_access_that_there_is_not(self):
+        self.change("pci", "access = \"rw1c\"", "access = \"w1c\"")
+        self.refused("access = \"w1c\"", "ro, rw, rw1c")
+
+    def test_a_register_beyond_its_capability(self):
+        self.change("pci", "at = 0x04, width = 16", "at = 0x08, width = 16")
+        self.refused("at = 0x8", "below 0x8")
 
 
 class accepts(spec_case):

@@ -1,0 +1,271 @@
+// Function-level reset of functions that work: nothing of them is left, and nobody else notices.
+#include <array>
+#include <gtest/gtest.h>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "host/verbs.h"
+#include "tb/common/bus_bench.h"
+
+namespace carillon {
+namespace {
+
+constexpr std::uint32_t Message = 16384;
+constexpr unsigned Outstanding = 32;
+constexpr unsigned PacketsEach = Message / 4096;
+
+/// A connection from the first host's function to the second host's PF, and what it sends. Work is
+/// posted until the queue is full, as fast as completions come.
+class sender {
+ public:
+  sender(node& from, node& to, device& adapter) : to_(to), from_(from), adapter_(adapter) {}
+
+  /// One core of each host brings its end up.
+  task<> open(cpu& core) {
+    co_await adapter_.open(core);
+    const std::uint32_t pd = co_await adapter_.alloc_pd(core);
+    uar_handle* page = co_await adapter_.alloc_uar(core);
+    cq_ = co_await completion_queue::create(adapter_, core, *page, 8);
+    memory_ =
+        co_await adapter_.register_memory(core, pd, from_.host.allocate(Message, 4096), Message);
+    qp_ = co_await queue_pair::create(adapter_, core, pd, *page, *cq_, *cq_, {});
+    co_await qp_->to_init(core);
+    co_await core.meet(ready_);
+    co_await qp_->to_rtr(core, far_->address(), {});
+    co_await qp_->to_rts(core, {});
+    co_await core.meet(connected_);
+  }
+
+  task<> open_far(cpu& core) {
+    device& adapter = to_.driver;
+    co_await adapter.open(core);
+    const std::uint32_t pd = co_await adapter.alloc_pd(core);
+    uar_handle* page = co_await adapter.alloc_uar(core);
+    far_cq_ = co_await completion_queue::create(adapter, core, *page, 8);
+    target_ = co_await adapter.register_memory(core, pd, to_.host.allocate(Message, 4096), Message);
+    far_ = co_await queue_pair::create(adapter, core, pd, *page, *far_cq_, *far_cq_, {});
+    co_await far_->to_init(core);
+    co_await core.meet(ready_);
+    co_await far_->to_rtr(core, qp_->address(), {});
+    co_await far_->to_rts(core, {});
+    co_await core.meet(connected_);
+  }
+
+  [[nodiscard]] work_request write() const {
+    work_request request;
+    request.opcode = wqe_opcode::RdmaWrite;
+    request.remote_address = target_.address;
+    request.rkey = target_.key;
+    request.add({memory_.address, Message, memory_.key});
+    return request;
+  }
+
+  task<> send(cpu& core, unsigned count) {
+    unsigned posted = 0;
+    while (done < count) {
+      while (posted < count && posted - done < Outstanding) {
+        EXPECT_TRUE(co_await qp_->post_send(core, write()));
+        ++posted;
+      }
+      std::array<completion, 8> entries;
+      const unsigned found = co_await cq_->wait(core, entries);
+      for (unsigned i = 0; i < found; ++i) {
+        good = good && entries[i].syndrome == cqe_syndrome{};
+      }
+      done += found;
+    }
+  }
+
+  /// Posts without ever looking at completions.
+  task<> flood(cpu& core) {
+    const std::vector<work_request> all(Outstanding, write());
+    EXPECT_TRUE(co_await qp_->post_send(core, std::span(all)));
+  }
+
+  [[nodiscard]] std::uint32_t qpn() const { return qp_->qpn(); }
+
+  unsigned done = 0;
+  bool good = true;
+
+ private:
+  node& to_;
+  node& from_;
+  device& adapter_;
+  std::unique_ptr<completion_queue> cq_;
+  std::unique_ptr<completion_queue> far_cq_;
+  std::unique_ptr<queue_pair> qp_;
+  std::unique_ptr<queue_pair> far_;
+  memory_region memory_;
+  memory_region target_;
+  rendezvous ready_{2};
+  rendezvous connected_{2};
+};
+
+/// Everything that a host sees of its device, and the wire of it.
+struct traffic {
+  std::uint64_t reads = 0;
+  std::uint64_t writes = 0;
+  std::uint64_t frames = 0;
+
+  bool operator==(const traffic&) const = default;
+};
+
+class flr : public bench::bus_bench {
+ protected:
+  [[nodiscard]] traffic seen() {
+    const auto& stats = home().host.bus.stats();
+    return {stats.reads, stats.writes, count(counter::TxPackets)};
+  }
+
+  rendezvous start_{2};
+};
+
+TEST_F(flr, after_it_not_a_TLP_nor_a_frame_of_the_function_comes_however_much_was_under_way) {
+  build({"nic.total_vfs=8"}, 1);
+  sender work(home(), system_->at(1), home().driver);
+  traffic before;
+  traffic after;
+  traffic later;
+  bool done = false;
+  cpu& core = home().host.core(0);
+  cpu& far = system_->at(1).host.core(0);
+  const auto resetting = [&](pci_bus& slot) -> task<> {
+    co_await work.open(core);
+    before = seen();
+    co_await work.flood(core);
+    co_await slot.reset(core, 0);
+    after = seen();
+    co_await wait_us(core, 1000);
+    later = seen();
+    done = true;
+  };
+  core.run(resetting(home().slot));
+  far.run(work.open_far(far));
+  system_->run();
+  ASSERT_TRUE(done);
+  EXPECT_GT(after.frames, before.frames) << "else there was nothing to stop";
+  EXPECT_LT(after.frames - before.frames, Outstanding * PacketsEach)
+      << "all that was posted was sent before";
+  EXPECT_EQ(later, after);
+  EXPECT_GT(count(counter::DmaReadsRefused), 0U);
+  system_->check_drained();
+  system_->context.trace.close();
+}
+
+TEST_F(flr, the_quiet_time_is_longer_than_anything_of_the_function_stays_in_the_chip) {
+  build({"nic.total_vfs=8"}, 2);
+  sender work(home(), system_->at(1), home().driver);
+  bool done = false;
+  ps_t reset_ended = 0;
+  ps_t last_seen = 0;
+  cpu& core = home().host.core(0);
+  cpu& other = home().host.core(1);
+  cpu& far = system_->at(1).host.core(0);
+  const auto resetting = [&](pci_bus& slot) -> task<> {
+    co_await work.open(core);
+    co_await core.meet(start_);
+    co_await work.flood(core);
+    co_await slot.reset(core, 0);
+    reset_ended = core.time();
+    done = true;
+  };
+  const auto watching = [&]() -> task<> {
+    co_await other.meet(start_);
+    traffic before;
+    while (!done) {
+      if (const traffic now = seen(); now != before) {
+        before = now;
+        last_seen = other.time();
+      }
+      other.idle_until(other.time() + 100'000);
+      co_await other.sync();
+    }
+  };
+  core.run(resetting(home().slot));
+  other.run(watching());
+  far.run(work.open_far(far));
+  system_->run();
+  ASSERT_TRUE(done);
+  ASSERT_GT(last_seen, 0U);
+  // A wide margin, as other traffic may slow down what is left.
+  EXPECT_LT(last_seen + 10'000'000, reset_ended);
+  system_->check_drained();
+  system_->context.trace.close();
+}
+
+TEST_F(flr, all_objects_are_gone_and_a_driver_finds_the_function_as_new) {
+  build({"nic.total_vfs=8"}, 1);
+  sender first(home(), system_->at(1), home().driver);
+  device fresh(home().host, home().slot, 0, home().adapter.shared().posted,
+               gid_of_ipv4(0x0a000001));
+  sender second(home(), system_->at(1), fresh);
+  bool done = false;
+  cpu& core = home().host.core(0);
+  cpu& far = system_->at(1).host.core(0);
+  const auto resetting = [&](pci_bus& slot) -> task<> {
+    co_await first.open(core);
+    co_await first.send(core, 10);
+    co_await slot.reset(core, 0);
+    co_await second.open(core);
+    co_await second.send(core, 10);
+    done = true;
+  };
+  const auto far_program = [&]() -> task<> {
+    co_await first.open_far(far);
+    co_await second.open_far(far);
+  };
+  core.run(resetting(home().slot));
+  far.run(far_program());
+  system_->run();
+  ASSERT_TRUE(done);
+  EXPECT_EQ(second.qpn(), first.qpn()) << "the lowest number is free again";
+  EXPECT_TRUE(second.good);
+  EXPECT_EQ(second.done, 10U);
+  system_->check_drained();
+  system_->context.trace.close();
+}
+
+TEST_F(flr, nobody_else_notices) {
+  build({"nic.total_vfs=8"}, 2);
+  device vf(home().host, home().slot, 1, home().adapter.shared().posted, gid_of_ipv4(0x0a000003));
+  sender victim(home(), system_->at(1), vf);
+  sender bystander(home(), system_->at(1), home().driver);
+  cpu& core = home().host.core(0);
+  cpu& other = home().host.core(1);
+  cpu& far = system_->at(1).host.core(0);
+  unsigned at_reset = 0;
+  unsigned at_end = 0;
+  const auto resetting = [&](pci_bus& slot) -> task<> {
+    co_await slot.enable_vfs(core, 2);
+    co_await victim.open(core);
+    co_await core.meet(start_);
+    co_await victim.flood(core);
+    at_reset = bystander.done;
+    co_await slot.reset(core, 1);
+    at_end = bystander.done;
+  };
+  const auto working = [&]() -> task<> {
+    co_await bystander.open(other);
+    co_await other.meet(start_);
+    co_await bystander.send(other, 300);
+  };
+  const auto far_program = [&]() -> task<> {
+    co_await victim.open_far(far);
+    co_await bystander.open_far(far);
+  };
+  core.run(resetting(home().slot));
+  other.run(working());
+  far.run(far_program());
+  system_->run();
+  EXPECT_EQ(bystander.done, 300U);
+  EXPECT_TRUE(bystander.good);
+  EXPECT_GT(at_end, at_reset + 40) << "20 us of 16 KiB each 330 ns";
+  EXPECT_LT(at_end, 300U) << "... and was not over before";
+  EXPECT_EQ(home().adapter.counters().value_for(1, counter::FunctionResets), 1U);
+  system_->check_drained();
+  system_->context.trace.close();
+}
+
+}  // namespace
+}  // namespace carillon
