@@ -329,7 +329,7 @@ bool pcie_endpoint::read_lines(cycle_t t) {
 void pcie_endpoint::execute() {
   const std::uint16_t function = rung_.front();
   function_registers& mine = functions_[function];
-  const auto output = std::span(mine.bar0).subspan(bar0::CmdOut).first<command_core::WindowBytes>();
+  const auto output = std::span(mine.bar0).subspan(bar0::CmdOut, bar0::CmdOutBytes);
   mine.last = core_.execute(function, input_of(function), output);
   nic_.counters.add(mine.last.status == command_status::Ok ? counter::Commands
                                                            : counter::CommandErrors);

@@ -234,7 +234,7 @@ enum class command_syndrome : std::uint32_t {
   UnknownCommand = 0x1,  // no such command, or not in this chip
   FunctionState = 0x2,  // the function is not enabled or not initialised
   BadFunction = 0x3,  // a function that does not exist, or that the caller may not command
-  InputLength = 0x4,  // input shorter than the command needs, or longer than the window
+  InputLength = 0x4,  // input shorter than the command needs, or longer than 64 KiB
   NoPd = 0x5,  // no such PD of this function
   NoUar = 0x6,  // no such UAR page of this function
   NoCq = 0x7,  // no such CQ of this function
@@ -267,6 +267,7 @@ enum class command_syndrome : std::uint32_t {
   VportDown = 0x22,  // the virtual port's link is administratively down
   Moderation = 0x23,  // a moderation period or count that the chip does not have
   Mailbox = 0x24,  // a mailbox that cannot be read, is chained wrongly or has another token
+  OutputLength = 0x25,  // the caller asked for less output than the command has
 };
 
 [[nodiscard]] constexpr const char* to_string(command_syndrome x) {
@@ -345,6 +346,8 @@ enum class command_syndrome : std::uint32_t {
       return "Moderation";
     case command_syndrome::Mailbox:
       return "Mailbox";
+    case command_syndrome::OutputLength:
+      return "OutputLength";
   }
   return "?";
 }
