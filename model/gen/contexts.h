@@ -3842,6 +3842,203 @@ struct cmd_out {
   };
 };
 
+// Entry of the command queue. The last byte, with the ownership bit, becomes visible last.
+struct command_entry {
+  static constexpr const char* Name = "command_entry";
+  static constexpr unsigned Size = 64;
+  // Byte offset of the most significant bit of each field.
+  struct at {
+    static constexpr unsigned Kind = 0x0;
+    static constexpr unsigned InputLength = 0x4;
+    static constexpr unsigned InputMailbox = 0x8;
+    static constexpr unsigned InputInline = 0x10;
+    static constexpr unsigned OutputInline = 0x20;
+    static constexpr unsigned OutputMailbox = 0x30;
+    static constexpr unsigned OutputLength = 0x38;
+    static constexpr unsigned Token = 0x3c;
+    static constexpr unsigned Signature = 0x3d;
+    static constexpr unsigned Status = 0x3f;
+    static constexpr unsigned Ownership = 0x3f;
+  };
+
+  // CommandType
+  std::uint8_t kind{};
+  // bytes of input
+  std::uint32_t input_length{};
+  // IOVA of the first input mailbox
+  std::uint64_t input_mailbox{};
+  // first bytes of the input
+  std::array<std::uint8_t, 16> input_inline{};
+  // first bytes of the output
+  std::array<std::uint8_t, 16> output_inline{};
+  // IOVA of the first output mailbox
+  std::uint64_t output_mailbox{};
+  // bytes of output wanted
+  std::uint32_t output_length{};
+  // the same in the entry and all its mailboxes
+  std::uint8_t token{};
+  // makes the exclusive or of all 64 bytes 0xff; 0 if there is none
+  std::uint8_t signature{};
+  // delivery status
+  command_delivery status{};
+  // 1: the device's
+  std::uint8_t ownership{};
+
+  [[nodiscard]] static command_entry unpack(const std::uint8_t* p) {
+    command_entry x;
+    const std::uint64_t w0 = bytes::load_be<4>(p + 0);
+    x.kind = static_cast<std::uint8_t>(w0 >> 24);
+    x.input_length = static_cast<std::uint32_t>(bytes::load_be<4>(p + 4));
+    x.input_mailbox = static_cast<std::uint64_t>(bytes::load_be<8>(p + 8));
+    std::memcpy(x.input_inline.data(), p + 16, 16);
+    std::memcpy(x.output_inline.data(), p + 32, 16);
+    x.output_mailbox = static_cast<std::uint64_t>(bytes::load_be<8>(p + 48));
+    x.output_length = static_cast<std::uint32_t>(bytes::load_be<4>(p + 56));
+    const std::uint64_t w60 = bytes::load_be<4>(p + 60);
+    x.token = static_cast<std::uint8_t>(w60 >> 24);
+    x.signature = static_cast<std::uint8_t>((w60 >> 16) & 0xff);
+    x.status = static_cast<command_delivery>((w60 >> 1) & 0x7f);
+    x.ownership = static_cast<std::uint8_t>(w60 & 0x1);
+    return x;
+  }
+
+  // Writes every byte of the format; reserved bits are written as zero.
+  void pack(std::uint8_t* p) const {
+    bytes::store_be<4>(p + 0, std::uint64_t{kind} << 24);
+    bytes::store_be<4>(p + 4, std::uint64_t{input_length});
+    bytes::store_be<8>(p + 8, std::uint64_t{input_mailbox});
+    std::memcpy(p + 16, input_inline.data(), 16);
+    std::memcpy(p + 32, output_inline.data(), 16);
+    bytes::store_be<8>(p + 48, std::uint64_t{output_mailbox});
+    bytes::store_be<4>(p + 56, std::uint64_t{output_length});
+    bytes::store_be<4>(p + 60, std::uint64_t{token} << 24 |
+        std::uint64_t{signature} << 16 |
+        (static_cast<std::uint64_t>(status) & 0x7f) << 1 |
+        (std::uint64_t{ownership} & 0x1));
+  }
+
+  bool operator==(const command_entry&) const = default;
+
+  // Bits that a sender leaves zero.
+  static constexpr std::array<std::uint8_t, 64> ReservedMask = {
+      0x00, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+      0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+      0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+      0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+      0x00, 0x00, 0xff, 0x00
+  };
+};
+
+// The end of a mailbox, behind its data.
+struct mailbox_control {
+  static constexpr const char* Name = "mailbox_control";
+  static constexpr unsigned Size = 64;
+  // Byte offset of the most significant bit of each field.
+  struct at {
+    static constexpr unsigned Next = 0x30;
+    static constexpr unsigned BlockNumber = 0x38;
+    static constexpr unsigned Token = 0x3d;
+    static constexpr unsigned ControlSignature = 0x3e;
+    static constexpr unsigned Signature = 0x3f;
+  };
+
+  // IOVA of the next mailbox; 0 if this is the last
+  std::uint64_t next{};
+  // 0 for the first
+  std::uint32_t block_number{};
+  // of the entry
+  std::uint8_t token{};
+  // makes the exclusive or of the control part up to here 0xff; 0 if there is none
+  std::uint8_t control_signature{};
+  // likewise of the whole mailbox
+  std::uint8_t signature{};
+
+  [[nodiscard]] static mailbox_control unpack(const std::uint8_t* p) {
+    mailbox_control x;
+    x.next = static_cast<std::uint64_t>(bytes::load_be<8>(p + 48));
+    x.block_number = static_cast<std::uint32_t>(bytes::load_be<4>(p + 56));
+    const std::uint64_t w60 = bytes::load_be<4>(p + 60);
+    x.token = static_cast<std::uint8_t>((w60 >> 16) & 0xff);
+    x.control_signature = static_cast<std::uint8_t>((w60 >> 8) & 0xff);
+    x.signature = static_cast<std::uint8_t>(w60 & 0xff);
+    return x;
+  }
+
+  // Writes every byte of the format; reserved bits are written as zero.
+  void pack(std::uint8_t* p) const {
+    std::memset(p + 0, 0, 48);
+    bytes::store_be<8>(p + 48, std::uint64_t{next});
+    bytes::store_be<4>(p + 56, std::uint64_t{block_number});
+    bytes::store_be<4>(p + 60, std::uint64_t{token} << 16 |
+        std::uint64_t{control_signature} << 8 |
+        std::uint64_t{signature});
+  }
+
+  bool operator==(const mailbox_control&) const = default;
+
+  // Bits that a sender leaves zero.
+  static constexpr std::array<std::uint8_t, 64> ReservedMask = {
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+      0xff, 0x00, 0x00, 0x00
+  };
+};
+
+// Health buffer in the initialization segment.
+struct health_buffer {
+  static constexpr const char* Name = "health_buffer";
+  static constexpr unsigned Size = 64;
+  // Byte offset of the most significant bit of each field.
+  struct at {
+    static constexpr unsigned FwVersion = 0x30;
+    static constexpr unsigned HwId = 0x34;
+    static constexpr unsigned Syndrome = 0x3d;
+    static constexpr unsigned ExtendedSyndrome = 0x3e;
+  };
+
+  // firmware version
+  std::uint32_t fw_version{};
+  // device ID
+  std::uint32_t hw_id{};
+  // what is wrong
+  health_syndrome syndrome{};
+  // FetchError: the command queue entry
+  std::uint16_t extended_syndrome{};
+
+  [[nodiscard]] static health_buffer unpack(const std::uint8_t* p) {
+    health_buffer x;
+    x.fw_version = static_cast<std::uint32_t>(bytes::load_be<4>(p + 48));
+    x.hw_id = static_cast<std::uint32_t>(bytes::load_be<4>(p + 52));
+    const std::uint64_t w60 = bytes::load_be<4>(p + 60);
+    x.syndrome = static_cast<health_syndrome>((w60 >> 16) & 0xff);
+    x.extended_syndrome = static_cast<std::uint16_t>(w60 & 0xffff);
+    return x;
+  }
+
+  // Writes every byte of the format; reserved bits are written as zero.
+  void pack(std::uint8_t* p) const {
+    std::memset(p + 0, 0, 48);
+    bytes::store_be<4>(p + 48, std::uint64_t{fw_version});
+    bytes::store_be<4>(p + 52, std::uint64_t{hw_id});
+    std::memset(p + 56, 0, 4);
+    bytes::store_be<4>(p + 60, static_cast<std::uint64_t>(syndrome) << 16 |
+        std::uint64_t{extended_syndrome});
+  }
+
+  bool operator==(const health_buffer&) const = default;
+
+  // Bits that a sender leaves zero.
+  static constexpr std::array<std::uint8_t, 64> ReservedMask = {
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0x00, 0x00, 0x00
+  };
+};
+
 // Output of QUERY_QP.
 struct query_qp_out {
   static constexpr const char* Name = "query_qp_out";
@@ -4587,8 +4784,8 @@ using contexts_layouts = bytes::type_list<
     eqc_line, ads, qpc, mkc, cqc, eqc, srqc, nic_vport_context, roce_ecn_rp, roce_ecn_np,
     roce_addr_layout, modify_qp_in, create_qp_in, create_cq_in, create_mkey_in, create_eq_in,
     create_srq_in, arm_rq_in, context_range, function_context, modify_function_in,
-    query_function_out, cmd_in, cmd_out, query_qp_out, query_mkey_out, query_cq_out, query_eq_out,
-    query_srq_out, modify_nic_vport_context_in, query_nic_vport_context_out, set_roce_address_in,
-    hca_cap>;
+    query_function_out, cmd_in, cmd_out, command_entry, mailbox_control, health_buffer,
+    query_qp_out, query_mkey_out, query_cq_out, query_eq_out, query_srq_out,
+    modify_nic_vport_context_in, query_nic_vport_context_out, set_roce_address_in, hca_cap>;
 
 }  // namespace carillon

@@ -142,6 +142,8 @@ enum class counter : std::uint16_t {
   DmaTimeouts,  // read requests given up by the completion time-out
   Commands,  // commands served
   CommandErrors,  // commands refused
+  CommandDeliveryErrors,  // commands that did not reach the device: descriptor, mailboxes, signatures
+  CommandDoorbellsIgnored,  // command queue entries rung for that are being served, are not the device's, or of a queue that is not there
   RegisterDenied,  // register accesses that the function may not make
   Bar4Denied,  // BAR4 accesses by a VF
 };
@@ -152,7 +154,7 @@ struct counter_desc {
   const char* doc;
 };
 
-inline constexpr std::size_t CounterCount = 133;
+inline constexpr std::size_t CounterCount = 135;
 
 inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"pcie_rx_tlps", "pcie_rx", "TLPs received"},
@@ -286,6 +288,8 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"dma_timeouts", "dma_engine", "read requests given up by the completion time-out"},
     {"commands", "pcie_endpoint", "commands served"},
     {"command_errors", "pcie_endpoint", "commands refused"},
+    {"command_delivery_errors", "pcie_endpoint", "commands that did not reach the device: descriptor, mailboxes, signatures"},
+    {"command_doorbells_ignored", "pcie_endpoint", "command queue entries rung for that are being served, are not the device's, or of a queue that is not there"},
     {"register_denied", "pcie_endpoint", "register accesses that the function may not make"},
     {"bar4_denied", "pcie_endpoint", "BAR4 accesses by a VF"},
 }};

@@ -76,6 +76,19 @@ enum class pcie_completion_split : std::uint8_t { LargestFit, EveryRcb, Random }
   return "?";
 }
 
+// where firmware comes from: it runs from the start, or the driver of the PF loads it
+enum class nic_firmware : std::uint8_t { Flash, Host };
+
+[[nodiscard]] constexpr const char* to_string(nic_firmware x) {
+  switch (x) {
+    case nic_firmware::Flash:
+      return "flash";
+    case nic_firmware::Host:
+      return "host";
+  }
+  return "?";
+}
+
 // Every parameter with its default; params.toml says what each means.
 struct parameters {
   struct core_t {
@@ -98,6 +111,8 @@ struct parameters {
     std::int64_t rcb = 64;
     // how the root complex cuts completions; random also mixes those of different reads
     pcie_completion_split completion_split = pcie_completion_split::LargestFit;
+    // from reset until the link's training shows L0 in BAR4 [ns]
+    std::int64_t training_ns = 0;
     // read requests in flight
     std::int64_t tags = 256;
     // after which a read that is not answered ends with an error [ps]
@@ -234,6 +249,10 @@ struct parameters {
     std::int64_t bar4_base = 2415919104;
     // serving one command [cycles]
     std::int64_t command_cycles = 1000;
+    // where firmware comes from: it runs from the start, or the driver of the PF loads it
+    nic_firmware firmware = nic_firmware::Flash;
+    // internal SRAM behind BAR4 [B]
+    std::int64_t sram_bytes = 65536;
     // a QP in error looks so often for receive WQEs posted late [us]
     std::int64_t error_poll_us = 10;
     // looks without a new receive WQE before it stops
@@ -261,7 +280,7 @@ struct parameters {
   bool operator==(const parameters&) const = default;
 };
 
-inline constexpr std::array<param_desc, 72> ParamTable = {{
+inline constexpr std::array<param_desc, 75> ParamTable = {{
     {"core.clock_period_ps", param_type::Integer, "ps", "1000", "100", "100000", "",
      "an integer from 100 to 100000", provenance::Reference,
      "reference description: stage table, PCIe Gen5 x16, 1 GHz",
@@ -290,6 +309,10 @@ inline constexpr std::array<param_desc, 72> ParamTable = {{
      "largest_fit, every_rcb, random", provenance::Documented,
      "PCIe lets a completer cut at any read completion boundary; the largest fit is the reference configuration",
      "how the root complex cuts completions; random also mixes those of different reads"},
+    {"pcie.training_ns", param_type::Integer, "ns", "0", "0", "1000000000", "",
+     "an integer from 0 to 1000000000", provenance::Assumed,
+     "the link is up when a run begins",
+     "from reset until the link's training shows L0 in BAR4"},
     {"pcie.tags", param_type::Integer, "", "256", "1", "1024", "",
      "an integer from 1 to 1024", provenance::Documented,
      "PCIe: 8-bit extended tags",
@@ -522,6 +545,14 @@ inline constexpr std::array<param_desc, 72> ParamTable = {{
      "an integer from 1 to 100000000", provenance::Assumed,
      "commands are not on a measured path",
      "serving one command"},
+    {"nic.firmware", param_type::Choice, "", "flash", "", "", "flash|host",
+     "flash, host", provenance::Assumed,
+     "the usual parts boot from flash",
+     "where firmware comes from: it runs from the start, or the driver of the PF loads it"},
+    {"nic.sram_bytes", param_type::Integer, "B", "65536", "4096", "16777216", "",
+     "an integer from 4096 to 16777216", provenance::Assumed,
+     "no public figure",
+     "internal SRAM behind BAR4"},
     {"nic.error_poll_us", param_type::Integer, "us", "10", "1", "1000000", "",
      "an integer from 1 to 1000000", provenance::Assumed,
      "short beside the calls of a program that drains its queue",

@@ -289,7 +289,7 @@ namespace pcie_endpoint {
 inline constexpr unsigned Latency = 0;
 inline constexpr unsigned InitiationInterval = 1;
 inline constexpr unsigned Depth = 8;
-inline constexpr unsigned Outstanding = 1;
+inline constexpr unsigned Outstanding = 8;
 inline constexpr unsigned MaxBeats = 1;
 // from a register read to its answer (assumed)
 inline constexpr unsigned RegisterRead = 10;
@@ -347,11 +347,11 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      "", "", 0, 1, 64, 256, 1, false, false,
      stage_spec::dma_engine::TimingTable, 2},
     {"pcie_endpoint", "registers, command interface, BAR values",
-     "", "", 0, 1, 8, 1, 1, false, false,
+     "", "", 0, 1, 8, 8, 1, false, false,
      stage_spec::pcie_endpoint::TimingTable, 1},
 }};
 
-inline constexpr std::array<stage_edge, 81> StageEdges = {{
+inline constexpr std::array<stage_edge, 85> StageEdges = {{
     {"pcie", "pcie_rx", "tlp", false},
     {"pcie_rx", "uar", "uar_write", false},
     {"pcie_rx", "uar", "uar_read", false},
@@ -432,6 +432,10 @@ inline constexpr std::array<stage_edge, 81> StageEdges = {{
     {"pcie_endpoint", "requester", "requester_command", false},
     {"pcie_endpoint", "responder", "responder_command", false},
     {"pcie_endpoint", "completion", "cq_command", false},
+    {"pcie_endpoint", "dma_engine", "command_read", false},
+    {"dma_engine", "pcie_endpoint", "command_data", true},
+    {"pcie_endpoint", "dma_engine", "command_write", false},
+    {"pcie_endpoint", "completion", "command_event", false},
     {"dma_engine", "pcie", "tlp_out", false},
 }};
 
