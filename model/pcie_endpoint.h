@@ -2,15 +2,17 @@
 // values.
 //
 // One access of each kind a cycle; nothing here ever stalls PCIe: writes are always taken, and a
-// read waits only for room in the answer stream. One command is served at a time, functions in the
-// order in which they rang. What a command computes is in pcie_endpoint/commands.h; here it moves:
-// the lines that the pipeline may have changed are read before a command, lines are written after
-// it one a cycle, and only when the context RAM has them all are the owners of the state told.
+// read waits only for room in the answer stream. Commands come from queues in host memory
+// (pcie_endpoint/command_queue.h): several are fetched and answered at the same time, one is served
+// at a time, functions in turn. What a command computes is in pcie_endpoint/commands.h; here it
+// moves: the lines that the pipeline may have changed are read before a command, lines are written
+// after it one a cycle, and only when the context RAM has them all are the owners of the state
+// told, and after them the driver.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <deque>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,7 +22,9 @@
 #include "common/nic_shared.h"
 #include "common/stage.h"
 #include "common/vport.h"
+#include "pcie_endpoint/command_queue.h"
 #include "pcie_endpoint/commands.h"
+#include "pcie_endpoint/debug_registers.h"
 
 namespace carillon {
 
@@ -36,6 +40,10 @@ class pcie_endpoint final : public stage {
     std::vector<stream<qp_command>*> owners;  ///< - wqe_fetch, tx_sched, requester, responder
     stream<cq_command>& completion;           ///< CQs and EQs created or destroyed - completion
     stream<srq_command>& srqs;                ///< SRQs created, destroyed or armed - responder
+    stream<dma_read>& queue_reads;            ///< command entries and mailboxes - dma_engine
+    stream<dma_read_done>& queue_data;        ///< - dma_engine
+    stream<dma_write>& queue_writes;          ///< mailboxes, then the entry - dma_engine
+    stream<async_event>& events;              ///< entries are done - completion
   };
 
   /// `mac`: of function 0; function n has mac + n.
@@ -57,21 +65,35 @@ class pcie_endpoint final : public stage {
  private:
   enum class phase : std::uint8_t { idle, serving, reading, writing, settling, telling };
 
+  /// What a driver can write and read back.
   struct function_registers {
-    std::vector<std::uint8_t> bar0;
-    bool busy = false;
-    bool done = false;
-    std::uint32_t input_bytes = 0;
-    command_result last;
+    std::uint32_t queue_high = 0;
+    std::uint32_t queue_low = bar0::CmdqAddrLSzReset;
+    std::array<std::uint32_t, 5> rates{};  ///< RP_RATE, TARGET, CURRENT, TIMER, QPN
   };
 
   void evaluate(cycle_t t) override;
   void write(const mmio_write& access, cycle_t t);
   void answer(const mmio_read& access, cycle_t t);
   bool read_register(std::uint16_t function, std::uint8_t bar, std::uint64_t offset,
-                     std::span<std::uint8_t> into, cycle_t t);
-  void refresh(std::uint16_t function, cycle_t t);
-  void ring(std::uint16_t function, std::uint32_t input_bytes, cycle_t t);
+                     std::span<std::uint8_t> into, cycle_t t) const;
+  [[nodiscard]] std::optional<std::uint32_t> read_dword(std::uint16_t function, std::uint8_t bar,
+                                                        std::uint64_t offset, cycle_t t) const;
+  [[nodiscard]] std::uint32_t read_function(std::uint16_t function, std::uint64_t offset,
+                                            cycle_t t) const;
+  [[nodiscard]] bool write_dword(std::uint16_t function, std::uint8_t bar, std::uint64_t offset,
+                                 std::uint32_t value, cycle_t t);
+  [[nodiscard]] bool write_function(std::uint16_t function, std::uint64_t offset,
+                                    std::uint32_t value);
+
+  [[nodiscard]] bool initializing() const { return debug_.firmware() != firmware_state::Running; }
+
+  // Entries and mailboxes on their way; one of each a cycle.
+  void take_data(cycle_t t);
+  void fetch(cycle_t t);
+  void deliver(cycle_t t);
+  void tell_driver(cycle_t t);
+  [[nodiscard]] bool wants_command_events(std::uint16_t function) const;
 
   // The command being served; each returns true if the phase moved on and the next may start in the
   // same cycle.
@@ -84,17 +106,16 @@ class pcie_endpoint final : public stage {
   bool tell_one(stream<Command>& owner, const Command& command, cycle_t t);
   void execute();
   void finish(cycle_t t);
-  [[nodiscard]] std::span<const std::uint8_t> input_of(std::uint16_t function) const;
 
   nic_shared& nic_;
   ports ports_;
   command_core core_;
   std::vector<function_registers> functions_;
-  std::vector<std::uint8_t> bar4_;
-  std::vector<register_access> bar0_access_;  ///< by dword; Ro where there is nothing
-  std::vector<register_access> bar4_access_;
+  debug_registers debug_;
+  command_queue queue_;
+  std::array<buffer_ref, command_queue::Slots> buffers_;  ///< of the reads under way
 
-  std::deque<std::uint16_t> rung_;  ///< functions with a command, the front one's is served
+  unsigned slot_ = 0;  ///< of the command that is served
   phase phase_ = phase::idle;
   cycle_t until_ = 0;                 ///< end of a phase of known length
   std::vector<context_read> wanted_;  ///< lines to read before the command
@@ -102,7 +123,6 @@ class pcie_endpoint final : public stage {
   std::size_t answered_ = 0;
   std::size_t written_ = 0;
   std::size_t told_ = 0;  ///< owners
-  std::uint32_t served_ = 0;
 };
 
 }  // namespace carillon
