@@ -41,7 +41,7 @@ command_limits limits_of(const parameters& params, std::uint64_t mac) {
 }
 
 command_queue::limits queue_limits(std::size_t functions) {
-  return {functions, command_core::MostInputBytes, command_core::MostInputBytes};
+  return {functions, MostCommandBytes, MostCommandBytes};
 }
 
 }  // namespace

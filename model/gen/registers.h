@@ -476,6 +476,8 @@ inline constexpr std::uint32_t UarPageBytes = 0x1000;
 inline constexpr std::uint32_t CommandType = 0x7;
 // Bytes of input and of output in a command queue entry; what is longer goes on in mailboxes.
 inline constexpr std::uint32_t CommandInlineBytes = 0x10;
+// Bytes of the longest input and of the longest output.
+inline constexpr std::uint32_t MostCommandBytes = 0x10000;
 // Bytes of data in a mailbox.
 inline constexpr std::uint32_t MailboxDataBytes = 0x200;
 // A mailbox: data, then its control part.

@@ -70,7 +70,7 @@ struct command_effects {
 
 class command_core {
  public:
-  static constexpr std::size_t MostInputBytes = 65536;
+  static constexpr std::size_t MostInputBytes = MostCommandBytes;
   static constexpr std::size_t MostOutputBytes = 4096;
   using command_input = std::span<const std::uint8_t>;
 

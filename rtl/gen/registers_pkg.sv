@@ -19,6 +19,8 @@ package registers_pkg;
   localparam logic [7:0] CommandType = 8'h07;
   // Bytes of input and of output in a command queue entry; what is longer goes on in mailboxes.
   localparam logic [15:0] CommandInlineBytes = 16'h0010;
+  // Bytes of the longest input and of the longest output.
+  localparam logic [31:0] MostCommandBytes = 32'h00010000;
   // Bytes of data in a mailbox.
   localparam logic [15:0] MailboxDataBytes = 16'h0200;
   // A mailbox: data, then its control part.

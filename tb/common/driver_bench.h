@@ -105,6 +105,7 @@ struct node : pcie_side {
         owners(context, "owners" + suffix, 4),
         completion_commands(context, "completion_commands" + suffix, 4),
         srq_commands(context, "srq_commands" + suffix, 4),
+        command_events(context, "command_events" + suffix, 4),
         ram(("qpc_ram" + suffix).c_str(), shared,
             {{{line_reads, lines, "pcie_endpoint"}}, {&line_writes}, {}}),
         endpoint(("pcie_endpoint" + suffix).c_str(), shared,
@@ -116,12 +117,17 @@ struct node : pcie_side {
                   line_writes,
                   {&owners},
                   completion_commands,
-                  srq_commands},
+                  srq_commands,
+                  queue_reads,
+                  queue_data,
+                  queue_writes,
+                  command_events},
                  mac),
         uar(("uar" + suffix).c_str(), shared, uar_writes, cqes, ram),
         owner_drain("owner_drain" + suffix, context, owners),
         completion_drain("completion_drain" + suffix, context, completion_commands),
         srq_drain("srq_drain" + suffix, context, srq_commands),
+        event_drain("event_drain" + suffix, context, command_events),
         driver(host, {0x80000000, 0x2000000000, 0}, shared.posted,
                gid_of_ipv4(0x0a000000 | static_cast<std::uint32_t>(mac & 0xff))) {}
 
@@ -136,12 +142,14 @@ struct node : pcie_side {
   stream<qp_command> owners;
   stream<cq_command> completion_commands;
   stream<srq_command> srq_commands;
+  stream<async_event> command_events;
   qpc_ram ram;
   pcie_endpoint endpoint;
   fake_uar uar;
   drain<qp_command> owner_drain;
   drain<cq_command> completion_drain;
   drain<srq_command> srq_drain;
+  drain<async_event> event_drain;
   device driver;
 };
 

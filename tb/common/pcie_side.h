@@ -69,11 +69,18 @@ struct pcie_side {
         answers(context, "answers" + suffix, 4),
         completions(context, "completions" + suffix, 72, 66),
         cqes(context, "cqes" + suffix, 16),
+        queue_reads(context, "queue_reads" + suffix, 4),
+        queue_data(context, "queue_data" + suffix, 16),
+        queue_writes(context, "queue_writes" + suffix, 32, 9),
         receive(("pcie_rx" + suffix).c_str(), shared,
                 {port, functions, uar_writes, uar_reads, register_writes, register_reads,
                  completions, refusals, [this] { dma.on_credits(); }}),
         dma(("dma_engine" + suffix).c_str(), shared,
-            {port, {}, {{cqes, "completion"}}, {&answers, &refusals}, completions}),
+            {port,
+             {{queue_reads, queue_data, "pcie_endpoint"}},
+             {{cqes, "completion"}, {queue_writes, "pcie_endpoint"}},
+             {&answers, &refusals},
+             completions}),
         uar_read_drain("uar_read_drain" + suffix, context, uar_reads) {
     host.bus.port.connect(port);
     port.listen(receive);
@@ -97,6 +104,9 @@ struct pcie_side {
   stream<mmio_answer> answers;
   stream<read_completion> completions;
   stream<dma_write> cqes;
+  stream<dma_read> queue_reads;
+  stream<dma_read_done> queue_data;
+  stream<dma_write> queue_writes;
   pcie_rx receive;
   dma_engine dma;
   drain<mmio_read> uar_read_drain;

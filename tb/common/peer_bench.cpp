@@ -28,6 +28,7 @@ device_location location(const parameters& params) {
   device_location where;
   where.bar0 = static_cast<std::uint64_t>(params.nic.bar0_base);
   where.bar2 = static_cast<std::uint64_t>(params.nic.bar2_base);
+  where.bar4 = static_cast<std::uint64_t>(params.nic.bar4_base);
   return where;
 }
 
