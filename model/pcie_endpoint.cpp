@@ -160,6 +160,10 @@ void pcie_endpoint::deliver(cycle_t t) {
   if (!queue_.has_write()) {
     return;
   }
+  if (const cycle_t free = ports_.queue_writes.port_free(); t + 1 < free) {
+    wake(free - 1);
+    return;
+  }
   if (!ports_.queue_writes.has_credit(t, beats_of(MailboxBytes))) {
     ports_.queue_writes.ask_credit(t, beats_of(MailboxBytes));
     return;

@@ -138,7 +138,7 @@ class command_queue {
     std::uint32_t busy = 0;  ///< entries that slots have
     std::uint32_t done = 0;  ///< of which nobody was told
     std::uint8_t slots = 0;
-    std::uint8_t last = 0;  ///< entry taken last
+    std::uint8_t last = (1U << LogEntries) - 1;  ///< entry taken last
     std::optional<std::uint16_t> unreadable;
   };
 

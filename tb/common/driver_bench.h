@@ -128,7 +128,7 @@ struct node : pcie_side {
         completion_drain("completion_drain" + suffix, context, completion_commands),
         srq_drain("srq_drain" + suffix, context, srq_commands),
         event_drain("event_drain" + suffix, context, command_events),
-        driver(host, {0x80000000, 0x2000000000, 0}, shared.posted,
+        driver(host, {0x80000000, 0x2000000000, 0, 0x90000000}, shared.posted,
                gid_of_ipv4(0x0a000000 | static_cast<std::uint32_t>(mac & 0xff))) {}
 
   template <class Line>
