@@ -12,6 +12,7 @@ namespace carillon {
 
 namespace {
 
+constexpr unsigned Hop = stage_spec::dma_engine::RequestHop;
 constexpr std::uint64_t CommandEvent = std::uint64_t{1}
                                        << static_cast<unsigned>(event_type::Command);
 
@@ -152,7 +153,7 @@ void pcie_endpoint::fetch(cycle_t t) {
   read.length = wanted->length;
   read.into = buffers_[wanted->slot];
   read.cookie = wanted->slot;
-  ports_.queue_reads.push(t, 1, std::move(read));
+  ports_.queue_reads.push(t, Hop, std::move(read));
   wake(t + 1);
 }
 
@@ -160,8 +161,8 @@ void pcie_endpoint::deliver(cycle_t t) {
   if (!queue_.has_write()) {
     return;
   }
-  if (const cycle_t free = ports_.queue_writes.port_free(); t + 1 < free) {
-    wake(free - 1);
+  if (const cycle_t free = ports_.queue_writes.port_free(); t + Hop < free) {
+    wake(free - Hop);
     return;
   }
   if (!ports_.queue_writes.has_credit(t, beats_of(MailboxBytes))) {
@@ -176,7 +177,7 @@ void pcie_endpoint::deliver(cycle_t t) {
   write.from = nic_.buffers.take();
   std::copy(due->bytes.begin(), due->bytes.end(), write.from.data());
   const unsigned beats = beats_of(write.length);
-  ports_.queue_writes.push(t, 1, std::move(write), beats);
+  ports_.queue_writes.push(t, Hop, std::move(write), beats);
   wake(t + 1);
 }
 

@@ -111,15 +111,15 @@ TEST_P(endpoint, timer_and_health_counter_move_on) {
 TEST_P(endpoint, a_command_takes_its_fetch_and_its_service_time) {
   endpoint_bench bench(GetParam());
   const placed_command enable = bench.command(10, simple(command_opcode::EnableHca));
-  // The ring is visible in 11, the read at the memory in 12, its answer 20 cycles later; 100 cycles
-  // are served, 5 until the RAM would have a last line; the write is visible a cycle later.
-  bench.load(10 + 22 + 99, bar0::InitState);   // visible in the cycle after
-  bench.load(10 + 22 + 100, bar0::InitState);  // executed before
+  // The ring is visible in 11, the read at the memory four cycles later, its answer 20 after that;
+  // 100 cycles are served, 5 until the RAM would have a last line; the write is visible after 4.
+  bench.load(10 + 25 + 99, bar0::InitState);   // visible in the cycle after
+  bench.load(10 + 25 + 100, bar0::InitState);  // executed before
   bench.run(400);
   EXPECT_EQ(bench.value(0), 0U);
   EXPECT_EQ(bench.value(1), 1U);
   ASSERT_NE(bench.entry_write(enable), nullptr);
-  EXPECT_EQ(bench.entry_write(enable)->visible, 10U + 22 + 100 + 5 + 1);
+  EXPECT_EQ(bench.entry_write(enable)->visible, 10U + 25 + 100 + 5 + 4);
   EXPECT_TRUE(bench.done(enable));
   EXPECT_EQ(bench.count(counter::Commands), 1U);
   bench.context.check_drained();
@@ -166,10 +166,10 @@ TEST_P(endpoint, owners_hear_of_a_qp_when_the_ram_has_its_lines) {
   ASSERT_EQ(bench.responder_sink.items.size(), 2U);
   EXPECT_EQ(bench.fetch_sink.items[0].item.state, static_cast<unsigned>(qp_state::Reset));
   EXPECT_EQ(bench.fetch_sink.items[1].item.state, static_cast<unsigned>(qp_state::Init));
-  // Read in 22 cycles, one mailbox in 21. Four lines through a stream of depth 2: the last is
+  // Read in 25 cycles, one mailbox in 24. Four lines through a stream of depth 2: the last is
   // pushed at the earliest 3 cycles after the command, taken a cycle later, and in the RAM four
   // cycles after that.
-  EXPECT_GE(bench.fetch_sink.items[0].visible, rung + 22 + 21 + 100 + 3 + 1 + 4);
+  EXPECT_GE(bench.fetch_sink.items[0].visible, rung + 25 + 24 + 100 + 3 + 1 + 4);
   EXPECT_EQ(bench.ram.get<qpc_common>(context_kind::qpc_common, 2).state, qp_state::Init);
   EXPECT_EQ(bench.ram.get<qpc_common>(context_kind::qpc_common, 2).wqe_base_addr, 0x4100U);
   bench.context.check_drained();
@@ -195,8 +195,8 @@ TEST_P(endpoint, everybody_hears_of_its_queue_when_the_ram_has_its_line) {
   EXPECT_TRUE(bench.completion_sink.items[0].item.eq);
   ASSERT_EQ(bench.srq_sink.items.size(), 1U);
   EXPECT_EQ(bench.srq_sink.items[0].item.srqn, 1U);
-  // Read in 22 + 21 cycles, served for 100, one line, which the RAM has 1 + 4 cycles later.
-  EXPECT_GE(bench.srq_sink.items[0].visible, rung + 22 + 21 + 100 + 1 + 4);
+  // Read in 25 + 24 cycles, served for 100, one line, which the RAM has 1 + 4 cycles later.
+  EXPECT_GE(bench.srq_sink.items[0].visible, rung + 25 + 24 + 100 + 1 + 4);
   EXPECT_EQ(bench.ram.get<srq_line>(context_kind::srq, 1).base_addr, 0x6000U);
   EXPECT_EQ(bench.ram.get<eqc_line>(context_kind::eqc, 1).base_addr, 0x7000U);
   EXPECT_TRUE(bench.fetch_sink.items.empty());

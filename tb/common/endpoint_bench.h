@@ -36,7 +36,7 @@ struct placed_command {
 };
 
 struct endpoint_bench : stage_bench {
-  /// From a read's push to its answer: one cycle to the memory, and its delay.
+  /// From a read's arrival at the memory to its answer.
   static constexpr cycle_t ReadDelay = 20;
   static constexpr std::uint64_t QueueAt = 0x1000000;  ///< function n's n * 0x1000 behind
   static constexpr std::uint64_t MailboxesAt = 0x2000000;
