@@ -196,7 +196,7 @@ void pcie_endpoint::tell_driver(cycle_t t) {
     event.function = ended->function;
     event.kind = static_cast<std::uint8_t>(event_type::Command);
     event.number = ended->vector;
-    ports_.events.push(t, 1, event);
+    ports_.events.push(t, Hop, event);
   }
   queue_.take_completion();
   wake(t + 1);

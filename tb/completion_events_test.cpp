@@ -370,7 +370,7 @@ TEST_P(completion_events, asynchronous_events_go_to_the_functions_first_EQ_that_
   EXPECT_TRUE(eqes(OtherEqBase + 2 * EqBytes).empty());
 }
 
-TEST_F(completion_events, an_event_of_commands_carries_the_vector_of_their_entries) {
+TEST_P(completion_events, an_event_of_commands_carries_the_vector_of_their_entries) {
   eqc_line line = eq_line(4);
   line.base_addr = OtherEqBase;
   line.event_bitmask = takes({event_type::Command});

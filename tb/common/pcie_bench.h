@@ -64,9 +64,10 @@ struct pcie_bench {
         register_reads(bench.port<mmio_read>("register_reads")),
         refusals(bench.port<mmio_answer>("refusals")),
         completions(bench.port<read_completion>("completions", 512, 68)),
-        receive("pcie_rx", bench.nic,
-                pcie_rx::ports{port, bars, uar_writes, uar_reads, register_writes, register_reads,
-                               completions, refusals, [this] { dut.on_credits(); }}),
+        receive(
+            "pcie_rx", bench.nic,
+            pcie_rx::ports{port, functions, uar_writes, uar_reads, register_writes, register_reads,
+                           completions, refusals, [this] { dut.on_credits(); }}),
         dut("dma_engine", bench.nic,
             dma_engine::ports{port,
                               {{fetch.reads, fetch.done, fetch.name},
