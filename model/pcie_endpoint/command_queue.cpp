@@ -353,8 +353,8 @@ void command_queue::take_completion() {
 }
 
 void command_queue::release(command& what) {
-  function_queue& mine = functions_[what.function];
   if (!what.abandoned) {
+    function_queue& mine = functions_[what.function];
     mine.busy &= ~(std::uint32_t{1} << what.entry_number);
     --mine.slots;
   }
