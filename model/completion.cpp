@@ -35,6 +35,7 @@ completion::completion(const sc_core::sc_module_name& name, nic_shared& shared, 
   io_.from_requester.to(*this, site());
   io_.responder_events.to(*this, site());
   io_.requester_events.to(*this, site());
+  io_.command_events.to(*this, site());
   io_.doorbells.to(*this, site());
   io_.commands.to(*this, site());
   io_.context_lines.to(*this, site());
@@ -59,6 +60,8 @@ completion::completion(const sc_core::sc_module_name& name, nic_shared& shared, 
                              event, blocker::credit(io_.context_reads)});
   watch(io_.responder_events, {events});
   watch(io_.requester_events, {blocker::arbiter(io_.responder_events), events});
+  watch(io_.command_events,
+        {blocker::arbiter(io_.responder_events), blocker::arbiter(io_.requester_events), events});
   watch(io_.doorbells, {});
   watch(io_.commands, {});
   watch(io_.context_lines, {});

@@ -45,6 +45,7 @@ class completion : public stage, private timed {
     stream<cqe_item>& from_requester;        ///< completions of send WQEs - requester
     stream<async_event>& responder_events;   ///< of QPs and SRQs - responder
     stream<async_event>& requester_events;   ///< of QPs - requester
+    stream<async_event>& command_events;     ///< commands done - pcie_endpoint
     stream<queue_doorbell>& doorbells;       ///< CQ arms and EQ consumer indices - uar
     stream<cq_command>& commands;            ///< CQs and EQs created or changed - pcie_endpoint
     stream<context_read>& context_reads;     ///< cqc, eqc - qpc_ram

@@ -91,7 +91,8 @@ struct nic::parts {
                   pcie_endpoint::reset_functions(context.params)),
         vports(context.clock, shared.name + ".vports",
                pcie_endpoint::reset_vports(context.params, options.mac)),
-        partitions(context.clock, shared.name + ".partitions", {}),
+        partitions(context.clock, shared.name + ".partitions",
+                   pcie_endpoint::reset_partitions(context.params)),
         icm_base(context.clock, shared.name + ".icm_base", 0) {
     build(sink, options);
   }
@@ -239,6 +240,11 @@ struct nic::parts {
       make.of<srq_command>("pcie_endpoint.srq_command", ShortQueue);
   std::unique_ptr<stream<cq_command>> cq_commands =
       make.of<cq_command>("pcie_endpoint.completion_command", ShortQueue);
+  dma_pair queue_dma{make, "pcie_endpoint", ShortQueue, 16};
+  std::unique_ptr<stream<dma_write>> queue_writes =
+      make.of<dma_write>("pcie_endpoint.dma_write", 32, beats_of(MailboxBytes));
+  std::unique_ptr<stream<async_event>> command_events =
+      make.of<async_event>("pcie_endpoint.event", ShortQueue);
 
   /// Of contexts in host memory only.
   std::optional<dma_pair> icm_dma;
@@ -328,11 +334,12 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
       requester::ports{*sent, *responses, *requester_commands, *responder_faults,
                        *requester_keys.lines, *requester_keys.reads, *send_cqes, *send_controls,
                        *response_writes, *requester_errors, *requester_faults, *requester_events});
-  add<completion>("completion",
-                  completion::ports{*receive_cqes, *send_cqes, *responder_events, *requester_events,
-                                    *queue_doorbells, *cq_commands, *completion_context.reads,
-                                    *completion_context.lines, *record_dma.reads, *record_dma.done,
-                                    *cqe_writes, *msix_commands, msix_pending_bits});
+  add<completion>(
+      "completion",
+      completion::ports{*receive_cqes, *send_cqes, *responder_events, *requester_events,
+                        *command_events, *queue_doorbells, *cq_commands, *completion_context.reads,
+                        *completion_context.lines, *record_dma.reads, *record_dma.done, *cqe_writes,
+                        *msix_commands, msix_pending_bits});
 
   // Priority: receive lookup, stage 4, fetch, doorbells, what is left.
   add<qpc_ram>("qpc_ram",
@@ -357,10 +364,12 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                             {{*fetch_dma.reads, *fetch_dma.done, "wqe_fetch"},
                              {*payload_reads.reads, *payload_reads.done, "payload_dma"},
                              {*receive_dma.reads, *receive_dma.done, "responder"},
-                             {*record_dma.reads, *record_dma.done, "completion"}},
+                             {*record_dma.reads, *record_dma.done, "completion"},
+                             {*queue_dma.reads, *queue_dma.done, "pcie_endpoint"}},
                             {{*payload_writes, "responder", true},
                              {*response_writes, "requester", true},
-                             {*cqe_writes, "completion"}},
+                             {*cqe_writes, "completion"},
+                             {*queue_writes, "pcie_endpoint"}},
                             {register_answers.get(), uar_answers.get(), refusals.get()},
                             *completion_tlps,
                             functions,
@@ -381,6 +390,11 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                                            requester_commands.get(), responder_commands.get()},
                                           *cq_commands,
                                           *srq_commands,
+                                          *queue_dma.reads,
+                                          *queue_dma.done,
+                                          *queue_writes,
+                                          *command_events,
+
                                           *msix_commands,
                                           msix_pending_bits,
                                           *config_requests,

@@ -1,24 +1,20 @@
 #include "pcie_endpoint.h"
 
 #include <algorithm>
-#include <cstring>
-#include <string_view>
 #include <utility>
 
 #include "common/context_sizes.h"
 #include "common/error.h"
-#include "gen/bytes.h"
 #include "gen/stages.h"
-#include "gen/tlp.h"
+#include "gen/wqe.h"
 
 namespace carillon {
 
 namespace {
 
-namespace spec = stage_spec::pcie_endpoint;
-
-constexpr unsigned DwordBytes = 4;
-constexpr std::uint32_t Initialised = 2;  ///< in the register init_state
+constexpr unsigned Hop = stage_spec::dma_engine::RequestHop;
+constexpr std::uint64_t CommandEvent = std::uint64_t{1}
+                                       << static_cast<unsigned>(event_type::Command);
 
 template <class T>
 constexpr T narrow(std::int64_t value) {
@@ -51,25 +47,8 @@ command_limits limits_of(const parameters& params, std::uint64_t mac) {
   return limits;
 }
 
-/// The registers of a block at reset, and what each dword allows.
-void lay_out(std::string_view block, std::size_t size, std::vector<std::uint8_t>& image,
-             std::vector<register_access>& access) {
-  image.assign(size, 0);
-  access.assign(size / DwordBytes, register_access::Ro);
-  for (const register_desc& each : RegisterTable) {
-    if (block != each.block) {
-      continue;
-    }
-    for (std::uint32_t at = each.offset; at < each.offset + each.bytes; at += DwordBytes) {
-      access[at / DwordBytes] = each.access;
-    }
-    if (!each.window) {
-      for (std::uint32_t i = 0; i < each.bytes; ++i) {
-        image[each.offset + i] =
-            static_cast<std::uint8_t>(each.reset >> (8 * (each.bytes - 1 - i)));
-      }
-    }
-  }
+command_queue::limits queue_limits(std::size_t functions) {
+  return {functions, MostCommandBytes, MostCommandBytes};
 }
 
 }  // namespace
@@ -80,22 +59,12 @@ pcie_endpoint::pcie_endpoint(const sc_core::sc_module_name& name, nic_shared& ni
       nic_(nic),
       ports_(std::move(connected)),
       core_(limits_of(nic.context.params, mac), &nic.counters),
-      functions_(static_cast<std::size_t>(nic.context.params.nic.total_vfs) + 1),
+      functions_(core_.tables().functions.size()),
+      debug_(nic.context.params),
+      queue_(queue_limits(functions_.size()), nic.counters),
       msix_(functions_.size(), narrow<unsigned>(nic.context.params.nic.msix_vectors)),
-      space_(shape_of(nic.context.params)) {
-  for (std::uint16_t i = 0; i < functions_.size(); ++i) {
-    lay_out_registers(i);
-  }
-  // Functions start as firmware leaves them: with MSI-X on, all vectors masked.
-  for (std::size_t i = 0; i < functions_.size(); ++i) {
-    msix_.set_control(narrow<std::uint16_t>(static_cast<std::int64_t>(i)), true, false);
-  }
-  lay_out("bar4", bar4::Size, bar4_, bar4_access_);
-  bar4::link_status_value link;
-  link.width = narrow<std::uint8_t>(nic.context.params.pcie.width);
-  link.generation = narrow<std::uint8_t>(nic.context.params.pcie.generation);
-  bytes::store_be<4>(&bar4_[bar4::LinkStatus], link.pack());
-
+      space_(shape_of(nic.context.params)),
+      map_(space_.map()) {
   ports_.writes.to(*this, site());
   ports_.reads.to(*this, site());
   ports_.lines.to(*this, site());
@@ -107,10 +76,15 @@ pcie_endpoint::pcie_endpoint(const sc_core::sc_module_name& name, nic_shared& ni
   }
   ports_.completion.from(*this, site());
   ports_.srqs.from(*this, site());
+  ports_.queue_reads.from(*this, site());
+  ports_.queue_data.to(*this, site());
+  ports_.queue_writes.from(*this, site());
+  ports_.events.from(*this, site());
   ports_.msix.from(*this, site());
   watch(ports_.writes, {});
   watch(ports_.reads, {blocker::credit(ports_.answers)});
   watch(ports_.lines, {});
+  watch(ports_.queue_data, {});
   ports_.configs.to(*this, site());
   watch(ports_.configs, {blocker::arbiter(ports_.reads), blocker::credit(ports_.answers)});
   for (stream<pcie_error>* errors : ports_.errors) {
@@ -119,152 +93,12 @@ pcie_endpoint::pcie_endpoint(const sc_core::sc_module_name& name, nic_shared& ni
   }
 }
 
-void pcie_endpoint::lay_out_registers(std::uint16_t function) {
-  lay_out("bar0", bar0::Size, functions_[function].bar0, bar0_access_);
-  bytes::store_be<4>(&functions_[function].bar0[bar0::FunctionNumber], function);
-}
-
 vport_table pcie_endpoint::reset_vports(const parameters& params, std::uint64_t mac) {
-  std::vector<vport> ports(static_cast<std::size_t>(params.nic.total_vfs) + 1);
-  for (std::size_t i = 0; i < ports.size(); ++i) {
-    ports[i].enabled = true;
-    ports[i].mac = mac + i;
-    ports[i].spoof_check = false;
-  }
-  return vport_table(std::move(ports));
+  return command_core(limits_of(params, mac)).vports();
 }
 
-// Registers
-
-/// Brings the registers that change by themselves up to date.
-void pcie_endpoint::refresh(std::uint16_t function, cycle_t t) {
-  function_registers& mine = functions_[function];
-  std::uint8_t* image = mine.bar0.data();
-  bytes::store_be<4>(image + bar0::Health, bar0::health_value{.count = served_}.pack());
-  bytes::store_be<4>(image + bar0::InitState, core_.init_state(function));
-  bytes::store_be<8>(image + bar0::Timer, t);
-  bar0::cmd_status_value status;
-  status.status = static_cast<std::uint8_t>(mine.last.status);
-  status.done = mine.done ? 1 : 0;
-  status.busy = mine.busy ? 1 : 0;
-  bytes::store_be<4>(image + bar0::CmdStatus, status.pack());
-  bytes::store_be<4>(image + bar0::CmdSyndrome, static_cast<std::uint32_t>(mine.last.syndrome));
-  core_.capabilities(function).pack(image + bar0::HcaCap);
-  core_.vport(function).pack(image + bar0::HcaNicVportContext);
-}
-
-bool pcie_endpoint::read_register(std::uint16_t function, std::uint8_t bar, std::uint64_t offset,
-                                  std::span<std::uint8_t> into, cycle_t t) {
-  if (function >= functions_.size() || (bar == 4 && function != 0) || space_.resetting(function)) {
-    return false;
-  }
-  const bool registers = bar == 0;
-  const std::vector<std::uint8_t>& image = registers ? functions_[function].bar0 : bar4_;
-  const std::vector<register_access>& access = registers ? bar0_access_ : bar4_access_;
-  if (offset + into.size() > image.size()) {
-    return false;
-  }
-  if (registers && msix_registers::holds(offset)) {
-    msix_.read(function, offset, into, ports_.msix_pending_bits.read(t));
-    return true;
-  }
-  if (registers) {
-    refresh(function, t);
-  }
-  for (std::size_t i = 0; i < into.size(); ++i) {
-    const std::uint64_t at = offset + i;
-    into[i] = access[at / DwordBytes] == register_access::Wo ? 0 : image[at];
-  }
-  return true;
-}
-
-bool pcie_endpoint::debug_read(std::uint16_t function, std::uint8_t bar, std::uint64_t offset,
-                               std::span<std::uint8_t> into) {
-  return (bar == 0 || bar == 4) && read_register(function, bar, offset, into, context_.clock.now());
-}
-
-void pcie_endpoint::answer(const mmio_read& access, cycle_t t) {
-  mmio_answer out;
-  out.trace = access.trace;
-  out.function = access.function;
-  out.requester = access.requester;
-  out.tag = access.tag;
-  out.length = access.length;
-  out.lower_address = static_cast<std::uint8_t>(access.offset & 0x7f);
-  const bool shape = (access.length == 4 || access.length == 8) && access.offset % DwordBytes == 0;
-  if (!shape || !read_register(access.function, access.bar, access.offset,
-                               std::span(out.data).first(access.length), t)) {
-    out.status = static_cast<std::uint8_t>(completion_status::UnsupportedRequest);
-    nic_.counters.add(access.bar == 4 && access.function != 0 ? counter::Bar4Denied
-                                                              : counter::RegisterDenied);
-  }
-  ports_.answers.push(t, spec::RegisterRead, out);
-}
-
-void pcie_endpoint::write(const mmio_write& access, cycle_t t) {
-  if (access.function >= functions_.size() || (access.bar == 4 && access.function != 0) ||
-      space_.resetting(access.function)) {
-    nic_.counters.add(access.bar == 4 ? counter::Bar4Denied : counter::RegisterDenied);
-    return;
-  }
-  function_registers& mine = functions_[access.function];
-  const bool registers = access.bar == 0;
-  if (registers && msix_registers::holds(access.offset)) {
-    const std::size_t bytes = std::min<std::size_t>(access.length, access.data.size());
-    if (!msix_.write(access.function, access.offset, std::span(access.data).first(bytes))) {
-      nic_.counters.add(counter::RegisterDenied);
-    }
-    return;
-  }
-  std::vector<std::uint8_t>& image = registers ? mine.bar0 : bar4_;
-  const std::vector<register_access>& allowed = registers ? bar0_access_ : bar4_access_;
-  bool denied = access.offset % DwordBytes != 0 || access.length % DwordBytes != 0 ||
-                access.length > access.data.size() || access.offset + access.length > image.size();
-  for (std::uint64_t at = access.offset; !denied && at < access.offset + access.length;
-       at += DwordBytes) {
-    denied = allowed[at / DwordBytes] == register_access::Ro;
-  }
-  const bool command_input =
-      registers && access.offset >= bar0::CmdIn && access.offset < bar0::CmdIn + bar0::CmdInBytes;
-  const bool icm_base = registers && access.offset < bar0::IcmBase + 8 &&
-                        access.offset + access.length > bar0::IcmBase;
-  // Contexts stay where they are while there can be any.
-  denied = denied || (icm_base && (access.function != 0 || core_.init_state(0) == Initialised));
-  if (denied || (command_input && mine.busy)) {
-    nic_.counters.add(counter::RegisterDenied);
-    return;
-  }
-  if (registers && access.offset == bar0::CmdDoorbell) {
-    ring(access.function, static_cast<std::uint32_t>(bytes::load_be<4>(access.data.data())), t);
-    return;
-  }
-  std::memcpy(image.data() + access.offset, access.data.data(), access.length);
-  if (icm_base && ports_.icm_base != nullptr) {
-    ports_.icm_base->write(
-        t, bytes::load_be<8>(&image[bar0::IcmBase]) & ~std::uint64_t{IcmPageBytes - 1});
-  }
-}
-
-void pcie_endpoint::ring(std::uint16_t function, std::uint32_t input_bytes, cycle_t t) {
-  function_registers& mine = functions_[function];
-  if (mine.busy) {
-    nic_.counters.add(counter::RegisterDenied);
-    return;
-  }
-  mine.busy = true;
-  mine.done = false;
-  mine.input_bytes = input_bytes;
-  rung_.push_back(function);
-  wake(t + 1);
-}
-
-// Commands
-
-std::span<const std::uint8_t> pcie_endpoint::input_of(std::uint16_t function) const {
-  const function_registers& mine = functions_[function];
-  // A length beyond the window is passed on as one that the core refuses.
-  const std::size_t length = mine.input_bytes <= bar0::CmdInBytes ? mine.input_bytes : 0;
-  return std::span(mine.bar0).subspan(bar0::CmdIn, length);
+partition_table pcie_endpoint::reset_partitions(const parameters& params) {
+  return command_core(limits_of(params, 0)).partitions();
 }
 
 void pcie_endpoint::evaluate(cycle_t t) {
@@ -290,34 +124,93 @@ void pcie_endpoint::evaluate(cycle_t t) {
   }
   configure(t);
   tell_msix(t);
+  take_data(t);
   serve(t);
+  fetch(t);
+  deliver(t);
+  tell_driver(t);
 }
 
-// MSI-X
-
-/// One command a cycle, so that a write of the host never waits.
-void pcie_endpoint::tell_msix(cycle_t t) {
-  if (!msix_.untold()) {
+void pcie_endpoint::take_data(cycle_t t) {
+  if (!ports_.queue_data.takeable(t)) {
     return;
   }
-  if (!ports_.msix.has_credit(t)) {
-    ports_.msix.ask_credit(t);
-    return;
-  }
-  ports_.msix.push(t, 1, msix_.tell());
-  if (msix_.untold()) {
-    wake(t + 1);
-  }
+  const dma_read_done done = ports_.queue_data.take(t);
+  const auto slot = static_cast<unsigned>(done.cookie);
+  queue_.arrived(slot, done.status == dma_status::ok, buffers_[slot].data());
+  buffers_[slot].reset();
 }
 
-void pcie_endpoint::set_msix_control(cycle_t t, std::uint16_t function, bool enable, bool mask) {
-  msix_.set_control(function, enable, mask);
+void pcie_endpoint::fetch(cycle_t t) {
+  if (!ports_.queue_reads.has_credit(t)) {
+    ports_.queue_reads.ask_credit(t);
+    return;
+  }
+  const auto wanted = queue_.next_read();
+  if (!wanted) {
+    return;
+  }
+  buffers_[wanted->slot] = nic_.buffers.take();
+  dma_read read;
+  read.function = wanted->function;
+  read.address = wanted->address;
+  read.length = wanted->length;
+  read.into = buffers_[wanted->slot];
+  read.cookie = wanted->slot;
+  ports_.queue_reads.push(t, Hop, std::move(read));
   wake(t + 1);
 }
 
-void pcie_endpoint::reset_msix(cycle_t t, std::uint16_t function) {
-  msix_.reset(function);
+void pcie_endpoint::deliver(cycle_t t) {
+  if (!queue_.has_write()) {
+    return;
+  }
+  if (const cycle_t free = ports_.queue_writes.port_free(); t + Hop < free) {
+    wake(free - Hop);
+    return;
+  }
+  if (!ports_.queue_writes.has_credit(t, beats_of(MailboxBytes))) {
+    ports_.queue_writes.ask_credit(t, beats_of(MailboxBytes));
+    return;
+  }
+  const auto due = queue_.next_write();
+  dma_write write;
+  write.function = due->function;
+  write.address = due->address;
+  write.length = static_cast<std::uint32_t>(due->bytes.size());
+  write.from = nic_.buffers.take();
+  std::copy(due->bytes.begin(), due->bytes.end(), write.from.data());
+  const unsigned beats = beats_of(write.length);
+  ports_.queue_writes.push(t, Hop, std::move(write), beats);
   wake(t + 1);
+}
+
+/// Behind the entry: completion's writes come later than ours.
+void pcie_endpoint::tell_driver(cycle_t t) {
+  const auto ended = queue_.next_completion();
+  if (!ended) {
+    return;
+  }
+  if (wants_command_events(ended->function)) {
+    if (!ports_.events.has_credit(t)) {
+      ports_.events.ask_credit(t);
+      return;
+    }
+    async_event event;
+    event.function = ended->function;
+    event.kind = static_cast<std::uint8_t>(event_type::Command);
+    event.number = ended->vector;
+    ports_.events.push(t, Hop, event);
+  }
+  queue_.take_completion();
+  wake(t + 1);
+}
+
+bool pcie_endpoint::wants_command_events(std::uint16_t function) const {
+  const auto& eqs = core_.tables().eqs;
+  return std::any_of(eqs.begin(), eqs.end(), [function](const auto& each) {
+    return each.second.function == function && (each.second.event_bitmask & CommandEvent) != 0;
+  });
 }
 
 void pcie_endpoint::serve(cycle_t t) {
@@ -327,7 +220,9 @@ void pcie_endpoint::serve(cycle_t t) {
         written_ = 0;
         phase_ = phase::writing;
         wake(t + 1);
-      } else if (!rung_.empty()) {
+      } else if (const auto next = queue_.next_command()) {
+        slot_ = *next;
+        teardown_turn_ = true;
         phase_ = phase::serving;
         until_ = t + static_cast<cycle_t>(context_.params.nic.command_cycles);
         wake(until_);
@@ -338,7 +233,7 @@ void pcie_endpoint::serve(cycle_t t) {
         wake(until_);
         return;
       }
-      wanted_ = core_.lines_wanted(rung_.front(), input_of(rung_.front()));
+      wanted_ = core_.lines_wanted(queue_.function(slot_), queue_.input(slot_));
       requested_ = 0;
       answered_ = 0;
       phase_ = phase::reading;
@@ -347,7 +242,7 @@ void pcie_endpoint::serve(cycle_t t) {
       if (!read_lines(t)) {
         return;
       }
-      execute();
+      execute(t);
       written_ = 0;
       phase_ = phase::writing;
       [[fallthrough]];
@@ -369,7 +264,7 @@ void pcie_endpoint::serve(cycle_t t) {
       [[fallthrough]];
     case phase::telling:
       if (tell(t)) {
-        tearing_ ? finish_teardown(t) : finish(t);
+        go_on(t);
       }
       return;
   }
@@ -391,13 +286,23 @@ bool pcie_endpoint::read_lines(cycle_t t) {
   return answered_ == wanted_.size();
 }
 
-void pcie_endpoint::execute() {
-  const std::uint16_t function = rung_.front();
-  function_registers& mine = functions_[function];
-  const auto output = std::span(mine.bar0).subspan(bar0::CmdOut).first<command_core::WindowBytes>();
-  mine.last = core_.execute(function, input_of(function), output);
-  nic_.counters.add(mine.last.status == command_status::Ok ? counter::Commands
-                                                           : counter::CommandErrors);
+void pcie_endpoint::execute(cycle_t t) {
+  const std::uint16_t function = queue_.function(slot_);
+  const command_result result = core_.execute(function, queue_.input(slot_), queue_.output(slot_));
+  nic_.counters.add_for(
+      function, result.status == command_status::Ok ? counter::Commands : counter::CommandErrors);
+  publish(t);
+}
+
+/// What the PF's decisions have made of virtual ports and partitions, for the stages that keep to
+/// them.
+void pcie_endpoint::publish(cycle_t t) {
+  if (core_.effects().vports) {
+    ports_.vports.write(t, core_.vports());
+  }
+  if (core_.effects().partitions) {
+    ports_.partitions.write(t, core_.partitions());
+  }
 }
 
 /// One line a cycle; done when the RAM has taken all of them.
@@ -470,16 +375,23 @@ bool pcie_endpoint::tell_one(stream<Command>& owner, const Command& command, cyc
   return true;
 }
 
-void pcie_endpoint::finish(cycle_t t) {
-  function_registers& mine = functions_[rung_.front()];
-  mine.busy = false;
-  mine.done = true;
-  ++served_;
-  rung_.pop_front();
-  phase_ = phase::idle;
-  if (!rung_.empty() || !resets_.empty()) {
-    wake(t + 1);
+/// A command that ends a function takes away what it has, one thing after the other.
+void pcie_endpoint::go_on(cycle_t t) {
+  if (tearing_) {
+    finish_teardown(t);
+    return;
   }
+  const std::optional<std::uint16_t> ending = core_.effects().teardown;
+  if (ending && core_.teardown_step(*ending)) {
+    publish(t);
+    written_ = 0;
+    phase_ = phase::writing;
+    wake(t + 1);
+    return;
+  }
+  queue_.finish(slot_);
+  phase_ = phase::idle;
+  wake(t + 1);
 }
 
 }  // namespace carillon

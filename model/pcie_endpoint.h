@@ -2,10 +2,12 @@
 // behind them.
 //
 // One access of each kind a cycle; nothing here ever stalls PCIe: writes are always taken, and a
-// read waits only for room in the answer stream. One command is served at a time, functions in the
-// order in which they rang. What a command computes is in pcie_endpoint/commands.h; here it moves:
-// the lines that the pipeline may have changed are read before a command, lines are written after
-// it one a cycle, and only when the context RAM has them all are the owners of the state told.
+// read waits only for room in the answer stream. Commands come from queues in host memory
+// (pcie_endpoint/command_queue.h): several are fetched and answered at the same time, one is served
+// at a time, functions in turn. What a command computes is in pcie_endpoint/commands.h; here it
+// moves: the lines that the pipeline may have changed are read before a command, lines are written
+// after it one a cycle, and only when the context RAM has them all are the owners of the state
+// told, and after them the driver.
 //
 // Configuration requests and function-level resets are in pcie_endpoint/configuration.cpp. A reset
 // function's objects are destroyed one after another by commands that nobody has given; commands of
@@ -14,7 +16,7 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,8 +27,10 @@
 #include "common/nic_shared.h"
 #include "common/stage.h"
 #include "common/vport.h"
+#include "pcie_endpoint/command_queue.h"
 #include "pcie_endpoint/commands.h"
 #include "pcie_endpoint/config_space.h"
+#include "pcie_endpoint/debug_registers.h"
 #include "pcie_endpoint/msix_registers.h"
 
 namespace carillon {
@@ -43,6 +47,10 @@ class pcie_endpoint final : public stage {
     std::vector<stream<qp_command>*> owners;   ///< - wqe_fetch, tx_sched, requester, responder
     stream<cq_command>& completion;            ///< CQs and EQs created or destroyed - completion
     stream<srq_command>& srqs;                 ///< SRQs created, destroyed or armed - responder
+    stream<dma_read>& queue_reads;             ///< command entries and mailboxes - dma_engine
+    stream<dma_read_done>& queue_data;         ///< - dma_engine
+    stream<dma_write>& queue_writes;           ///< mailboxes, then the entry - dma_engine
+    stream<async_event>& events;               ///< entries are done - completion
     stream<msix_command>& msix;                ///< table, enables, resets - completion
     level<msix_pending>& msix_pending_bits;    ///< held back by a mask - completion
     stream<config_request>& configs;           ///< - pcie_rx
@@ -61,6 +69,8 @@ class pcie_endpoint final : public stage {
   [[nodiscard]] static function_map reset_functions(const parameters& params);
   /// Likewise the virtual ports.
   [[nodiscard]] static vport_table reset_vports(const parameters& params, std::uint64_t mac);
+  /// Likewise the parts of the context RAM: VFs have none.
+  [[nodiscard]] static partition_table reset_partitions(const parameters& params);
 
   /// Reads registers outside time and without side effects (transport_dbg). False for a place that
   /// the function does not have.
@@ -69,22 +79,15 @@ class pcie_endpoint final : public stage {
 
   [[nodiscard]] const command_core& commands() const { return core_; }
 
-  /// The MSI-X enable and function mask of the configuration space were written in cycle t.
-  void set_msix_control(cycle_t t, std::uint16_t function, bool enable, bool mask);
-  /// Function-level reset of a function's MSI-X and of its EQs, in cycle t.
-  void reset_msix(cycle_t t, std::uint16_t function);
-
   [[nodiscard]] const config_space& space() const { return space_; }
 
  private:
   enum class phase : std::uint8_t { idle, serving, reading, writing, settling, telling };
 
+  /// What a driver can write and read back.
   struct function_registers {
-    std::vector<std::uint8_t> bar0;
-    bool busy = false;
-    bool done = false;
-    std::uint32_t input_bytes = 0;
-    command_result last;
+    std::uint32_t queue_high = 0;
+    std::uint32_t queue_low = bar0::CmdqAddrLSzReset;
   };
 
   /// A function that is being reset.
@@ -98,10 +101,27 @@ class pcie_endpoint final : public stage {
   void write(const mmio_write& access, cycle_t t);
   void answer(const mmio_read& access, cycle_t t);
   bool read_register(std::uint16_t function, std::uint8_t bar, std::uint64_t offset,
-                     std::span<std::uint8_t> into, cycle_t t);
-  void refresh(std::uint16_t function, cycle_t t);
-  void ring(std::uint16_t function, std::uint32_t input_bytes, cycle_t t);
+                     std::span<std::uint8_t> into, cycle_t t) const;
+  [[nodiscard]] std::optional<std::uint32_t> read_dword(std::uint16_t function, std::uint8_t bar,
+                                                        std::uint64_t offset, cycle_t t) const;
+  [[nodiscard]] std::uint32_t read_function(std::uint16_t function, std::uint64_t offset,
+                                            cycle_t t) const;
+  [[nodiscard]] bool write_dword(std::uint16_t function, std::uint8_t bar, std::uint64_t offset,
+                                 std::uint32_t value, cycle_t t);
+  [[nodiscard]] bool write_function(std::uint16_t function, std::uint64_t offset,
+                                    std::uint32_t value, cycle_t t);
+  [[nodiscard]] bool write_icm_base(std::uint16_t function, std::uint64_t address, cycle_t t);
+
+  [[nodiscard]] bool initializing() const { return debug_.firmware() != firmware_state::Running; }
+
   void tell_msix(cycle_t t);
+
+  // Entries and mailboxes on their way; one of each a cycle.
+  void take_data(cycle_t t);
+  void fetch(cycle_t t);
+  void deliver(cycle_t t);
+  void tell_driver(cycle_t t);
+  [[nodiscard]] bool wants_command_events(std::uint16_t function) const;
 
   // The command being served; each returns true if the phase moved on and the next may start in the
   // same cycle.
@@ -112,16 +132,16 @@ class pcie_endpoint final : public stage {
   bool tell_owners(cycle_t t);
   template <class Command>
   bool tell_one(stream<Command>& owner, const Command& command, cycle_t t);
-  void execute();
-  void finish(cycle_t t);
-  [[nodiscard]] std::span<const std::uint8_t> input_of(std::uint16_t function) const;
-  void lay_out_registers(std::uint16_t function);
+  void execute(cycle_t t);
+  void go_on(cycle_t t);
+  void publish(cycle_t t);
 
   // configuration.cpp
   void configure(cycle_t t);
   void note_errors(cycle_t t);
   mmio_answer answer(const config_request& request, cycle_t t);
   void apply(const config_request& request, std::uint16_t function, cycle_t t);
+  void publish_map(cycle_t t);
   void start_reset(std::uint16_t function);
   bool tear_down(cycle_t t);
   void finish_teardown(cycle_t t);
@@ -131,12 +151,13 @@ class pcie_endpoint final : public stage {
   ports ports_;
   command_core core_;
   std::vector<function_registers> functions_;
-  std::vector<std::uint8_t> bar4_;
-  std::vector<register_access> bar0_access_;  ///< by dword; Ro where there is nothing
-  std::vector<register_access> bar4_access_;
+  debug_registers debug_;
+  std::uint64_t icm_base_ = 0;  ///< as it was written
+  command_queue queue_;
+  std::array<buffer_ref, command_queue::Slots> buffers_;  ///< of the reads under way
   msix_registers msix_;
 
-  std::deque<std::uint16_t> rung_;  ///< functions with a command, the front one's is served
+  unsigned slot_ = 0;  ///< of the command that is served
   phase phase_ = phase::idle;
   cycle_t until_ = 0;                 ///< end of a phase of known length
   std::vector<context_read> wanted_;  ///< lines to read before the command
@@ -144,9 +165,9 @@ class pcie_endpoint final : public stage {
   std::size_t answered_ = 0;
   std::size_t written_ = 0;
   std::size_t told_ = 0;  ///< owners
-  std::uint32_t served_ = 0;
 
   config_space space_;
+  function_map map_;        ///< as the level has it
   bool answering_ = false;  ///< a register read, in this cycle
   std::vector<function_reset> resets_;
   bool tearing_ = false;  ///< what is served takes an object of a reset function away

@@ -371,6 +371,22 @@ TEST_P(completion_events, asynchronous_events_go_to_the_functions_first_EQ_that_
   EXPECT_TRUE(eqes(OtherEqBase + 2 * EqBytes).empty());
 }
 
+TEST_P(completion_events, an_event_of_commands_carries_the_vector_of_their_entries) {
+  eqc_line line = eq_line(4);
+  line.base_addr = OtherEqBase;
+  line.event_bitmask = takes({event_type::Command});
+  create_eq(10, 7, line);
+  command_events.at(20, event(event_type::Command, 0x80000005));
+  finish();
+  ASSERT_EQ(eqes(OtherEqBase).size(), 1U);
+  EXPECT_EQ(eqes(OtherEqBase)[0]->visible, 31U);  // taken in 21
+  // mlx5_eqe: type at byte 1, mlx5_eqe_cmd's vector at 0x20, owner in the last byte.
+  EXPECT_EQ(dma.at(OtherEqBase + 1), 0x0aU);
+  EXPECT_EQ(dma.at(OtherEqBase + 0x20), 0x80U);
+  EXPECT_EQ(dma.at(OtherEqBase + 0x23), 0x05U);
+  EXPECT_EQ(dma.at(OtherEqBase + 0x3f), 0U);
+}
+
 TEST_P(completion_events, an_event_that_no_EQ_takes_is_counted) {
   requester_events.at(20, event(event_type::WqCatastrophic, 1));
   async_event other = event(event_type::SqDrained, 2);

@@ -97,16 +97,17 @@ TEST(gen_registers, offsets_are_those_of_the_description) {
   EXPECT_EQ(uar_page::DbRec, 0x000U);
   EXPECT_EQ(uar_page::BfBuffer, 0x800U);
   EXPECT_EQ(uar_page::BfBufferBytes, 256U);
-  EXPECT_EQ(bar0::DeviceIdReset, 0x102115b3U);
+  EXPECT_EQ(bar0::RpCurrent, 0x4c0U);
+  EXPECT_EQ(bar0::InternalTimer, 0x1000U);
 }
 
 TEST(gen_registers, values_split_into_fields) {
-  const auto x = bar0::cmd_status_value::unpack(0x00000f02);
-  EXPECT_EQ(x.status, 0x0f);
-  EXPECT_EQ(x.done, 1);
-  EXPECT_EQ(x.busy, 0);
-  EXPECT_EQ(x.pack(), 0x00000f02U);
-  EXPECT_EQ(bar0::device_id_value::unpack(0x102115b3).vendor, 0x15b3);
+  const auto x = bar0::cmdq_addr_l_sz_value::unpack(0xabcde056);
+  EXPECT_EQ(x.address, 0xabcdeU);
+  EXPECT_EQ(x.log_size, 5);
+  EXPECT_EQ(x.log_stride, 6);
+  EXPECT_EQ(x.pack(), 0xabcde056U);
+  EXPECT_EQ(bar0::cmdif_rev_fw_sub_value::unpack(0x00050001).cmdif_rev, 5);
 }
 
 TEST(gen_registers, table_has_every_register_once) {

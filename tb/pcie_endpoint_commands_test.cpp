@@ -84,7 +84,7 @@ TEST_F(commands, an_input_of_the_wrong_length_is_refused) {
     refused(in, command_status::BadInputLength, command_syndrome::InputLength);
   };
   too_short(simple(command_opcode::AllocPd), 8);
-  too_short(simple(command_opcode::AllocPd), command_core::WindowBytes + 8);
+  too_short(simple(command_opcode::AllocPd), command_core::MostInputBytes + 8);
   too_short(packed(gid_request(0, ip(1))), 40);
   too_short(packed(mkey_request(pd)), 264);
   too_short(packed(eq_request(uar), {0x7000}), 264);
@@ -262,14 +262,26 @@ TEST_F(commands, a_key_takes_the_pages_that_its_region_needs_and_no_more) {
   refused(packed(in, entries(2)), command_status::BadParameter, command_syndrome::Translation);
 }
 
-TEST_F(commands, a_command_window_holds_478_pages) {
+TEST_F(commands, a_command_holds_8158_pages) {
   prepare();
-  // 4096 bytes less the 272 of the command, 8 a page.
-  const input largest = paged(pd, 478);
-  EXPECT_EQ(largest.size(), command_core::WindowBytes);
+  // 64 KiB less the 272 of the command, 8 a page.
+  const input largest = paged(pd, 8158);
+  EXPECT_EQ(largest.size(), 65536U);
   make(largest);
-  EXPECT_EQ(core.effects().lines.size(), 61U) << "478 entries are 60 lines";
-  refused(paged(pd, 480), command_status::BadInputLength, command_syndrome::InputLength);
+  EXPECT_EQ(core.effects().lines.size(), 1021U) << "8158 entries are 1020 lines";
+  refused(paged(pd, 8160), command_status::BadInputLength, command_syndrome::InputLength);
+}
+
+TEST_F(commands, less_output_than_a_query_has_is_refused) {
+  prepare();
+  make(packed(mkey_request(pd)));
+  output.resize(query_mkey_out::Size - 8);
+  refused(simple(command_opcode::QueryMkey, 1), command_status::BadOutputLength,
+          command_syndrome::OutputLength);
+  output.resize(query_mkey_out::Size);
+  make(simple(command_opcode::QueryMkey, 1));
+  output.resize(cmd_out::Size);
+  make(simple(command_opcode::AllocPd));
 }
 
 TEST_F(commands, a_full_translation_table_is_said) {

@@ -5,8 +5,7 @@
 #include "gen/bytes.h"
 #include "gen/stages.h"
 #include "gen/tlp.h"
-#include "pcie_endpoint.h"
-#include "tb/common/stage_bench.h"
+#include "tb/common/endpoint_bench.h"
 
 namespace carillon {
 namespace {
@@ -31,45 +30,9 @@ parameters four_vfs() {
   return params;
 }
 
-struct config_bench : bench::stage_bench {
+struct config_bench : bench::endpoint_bench {
   explicit config_bench(std::uint64_t shuffle, cycle_t answer_period = 1)
-      : stage_bench(shuffle, four_vfs()),
-        writes(port<mmio_write>("writes")),
-        reads(port<mmio_read>("reads")),
-        answers(port<mmio_answer>("answers", 2)),
-        line_reads(port<context_read>("line_reads")),
-        lines(port<context_line>("lines")),
-        line_writes(port<context_write>("line_writes", 2)),
-        completion(port<cq_command>("completion", 1)),
-        srqs(port<srq_command>("srqs", 1)),
-        configs(port<config_request>("configs")),
-        errors(port<pcie_error>("errors")),
-        functions(context.clock, "functions", pcie_endpoint::reset_functions(context.params)),
-        write_source("write_source", *this, writes),
-        read_source("read_source", *this, reads),
-        config_source("config_source", *this, configs),
-        error_source("error_source", *this, errors),
-        answered("answered", *this, answers, answer_period),
-        ram("ram", *this),
-        completion_sink("completion_sink", *this, completion),
-        srq_sink("srq_sink", *this, srqs),
-        endpoint("endpoint", nic,
-                 {writes,
-                  reads,
-                  answers,
-                  line_reads,
-                  lines,
-                  line_writes,
-                  {},
-                  completion,
-                  srqs,
-                  configs,
-                  {&errors},
-                  functions},
-                 0x020000000001) {
-    ram.serve(line_reads, lines);
-    ram.accept(line_writes);
-  }
+      : endpoint_bench(shuffle, 1, four_vfs(), answer_period) {}
 
   void config(cycle_t when, std::uint16_t destination, std::uint16_t offset, bool write = false,
               std::uint32_t value = 0, std::uint8_t enables = 0xf) {
@@ -113,7 +76,7 @@ struct config_bench : bench::stage_bench {
   }
 
   [[nodiscard]] const mmio_answer& answer(std::uint16_t tag) const {
-    for (const auto& each : answered.items) {
+    for (const auto& each : answer_sink.items) {
       if (each.item.tag == tag) {
         return each.item;
       }
@@ -128,27 +91,6 @@ struct config_bench : bench::stage_bench {
   }
 
   [[nodiscard]] const function_map& map() { return functions.read(context.clock.now() + 1); }
-
-  stream<mmio_write>& writes;
-  stream<mmio_read>& reads;
-  stream<mmio_answer>& answers;
-  stream<context_read>& line_reads;
-  stream<context_line>& lines;
-  stream<context_write>& line_writes;
-  stream<cq_command>& completion;
-  stream<srq_command>& srqs;
-  stream<config_request>& configs;
-  stream<pcie_error>& errors;
-  level<function_map> functions;
-  bench::source<mmio_write> write_source;
-  bench::source<mmio_read> read_source;
-  bench::source<config_request> config_source;
-  bench::source<pcie_error> error_source;
-  bench::sink<mmio_answer> answered;
-  bench::context_lines ram;
-  bench::sink<cq_command> completion_sink;
-  bench::sink<srq_command> srq_sink;
-  pcie_endpoint endpoint;
 };
 
 class endpoint_configuration : public testing::TestWithParam<std::uint64_t> {};
@@ -158,8 +100,8 @@ TEST_P(endpoint_configuration,
   config_bench bench(GetParam());
   bench.load(10, 0x0500, 0x00);  // visible in 11
   bench.run(100);
-  ASSERT_EQ(bench.answered.items.size(), 1U);
-  EXPECT_EQ(bench.answered.items[0].visible, 11 + stage_spec::pcie_endpoint::RegisterRead);
+  ASSERT_EQ(bench.answer_sink.items.size(), 1U);
+  EXPECT_EQ(bench.answer_sink.items[0].visible, 11 + stage_spec::pcie_endpoint::RegisterRead);
   const mmio_answer& answer = bench.answer(10);
   EXPECT_EQ(answer.status, Success);
   EXPECT_FALSE(answer.without_data);
@@ -212,7 +154,7 @@ TEST_P(endpoint_configuration, requests_wait_for_register_reads_and_for_room_for
     bench.register_read(t, 0);
   }
   bench.run(2000);
-  EXPECT_EQ(bench.answered.items.size(), 12U);
+  EXPECT_EQ(bench.answer_sink.items.size(), 12U);
   bench.context.check_drained();
 }
 

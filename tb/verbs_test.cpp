@@ -241,7 +241,7 @@ TEST_F(scripted, refuse_page_lists_that_are_too_short_or_fit_no_command) {
   build();
   std::vector<std::string> what;
   run([&](cpu& on) -> task<> {
-    for (const std::size_t count : {std::size_t{1}, std::size_t{500}}) {
+    for (const std::size_t count : {std::size_t{1}, std::size_t{9000}}) {
       page_list pages;
       pages.start = 0x1000;
       pages.pages.assign(count, 0x100000000);
@@ -252,12 +252,12 @@ TEST_F(scripted, refuse_page_lists_that_are_too_short_or_fit_no_command) {
       }
     }
   });
-  // The window has 4096 bytes, 272 of which are the command: 478 entries.
+  // A command has up to 65536 bytes, 272 of which are not its list: 8158 entries.
   ASSERT_EQ(what.size(), 2U);
   EXPECT_EQ(what[0],
-            "a memory region of 2 pages of 2^12 bytes; its list has 1, a command up to 478");
+            "a memory region of 2 pages of 2^12 bytes; its list has 1, a command up to 8158");
   EXPECT_EQ(what[1],
-            "a memory region of 500 pages of 2^12 bytes; its list has 500, a command up to 478");
+            "a memory region of 9000 pages of 2^12 bytes; its list has 9000, a command up to 8158");
 }
 
 TEST_F(scripted, see_scattered_pages_as_one_range) {

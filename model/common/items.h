@@ -516,14 +516,14 @@ struct cqe_item {
   milestone point = milestone::count_;
 };
 
-/// Something that an EQ should tell (responder, requester -> completion).
+/// Something that an EQ should tell (responder, requester, pcie_endpoint -> completion).
 struct async_event {
   trace_ref trace;
   std::uint16_t function = 0;
   std::uint8_t kind = 0;  ///< event_type
   std::uint8_t sub_type = 0;
   std::uint8_t queue_type = 0;
-  std::uint32_t number = 0;
+  std::uint32_t number = 0;  ///< of the queue; of Command: entries that are done, a bit each
 };
 
 /// A CQ or EQ doorbell, ownership not yet checked (uar -> completion).

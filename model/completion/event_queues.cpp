@@ -8,6 +8,12 @@ std::uint64_t eqe_address(const eqc_line& eq, std::uint32_t producer) {
 
 std::array<std::uint8_t, eqe::Size> build_eqe(const event_record& event, unsigned log_size,
                                               std::uint32_t producer) {
+  const auto owner = static_cast<std::uint8_t>((producer >> log_size) & 1);
+  std::array<std::uint8_t, eqe::Size> bytes{};
+  if (event.kind == event_type::Command) {
+    eqe_command{.kind = event.kind, .vector = event.number, .owner = owner}.pack(bytes.data());
+    return bytes;
+  }
   eqe entry;
   entry.kind = event.kind;
   entry.sub_type = event.sub_type;
@@ -18,8 +24,7 @@ std::array<std::uint8_t, eqe::Size> build_eqe(const event_record& event, unsigne
   } else {
     entry.number = event.number;
   }
-  entry.owner = static_cast<std::uint8_t>((producer >> log_size) & 1);
-  std::array<std::uint8_t, eqe::Size> bytes{};
+  entry.owner = owner;
   entry.pack(bytes.data());
   return bytes;
 }

@@ -23,7 +23,7 @@ struct event_record {
   event_type kind = event_type::Completion;
   std::uint8_t sub_type = 0;
   std::uint8_t queue_type = 0;
-  std::uint32_t number = 0;  ///< of the queue
+  std::uint32_t number = 0;  ///< of the queue; of Command: the vector
   std::uint16_t function = 0;
   std::uint8_t cq_error = CqOverrunSyndrome;  ///< of CqError
 };

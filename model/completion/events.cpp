@@ -46,19 +46,26 @@ void completion::take_doorbell(cycle_t t) {
 }
 
 void completion::take_event(cycle_t t) {
-  const bool responder = io_.responder_events.takeable(t);
-  const bool requester = io_.requester_events.takeable(t);
-  if (!(responder || requester) || events_.size() >= EventSlots) {
+  stream<async_event>* from = nullptr;
+  unsigned waiting = 0;
+  for (stream<async_event>* each :
+       {&io_.responder_events, &io_.requester_events, &io_.command_events}) {
+    if (each->takeable(t)) {
+      from = from == nullptr ? each : from;
+      ++waiting;
+    }
+  }
+  if (from == nullptr || events_.size() >= EventSlots) {
     return;  // the write of an event wakes us
   }
-  const async_event in = responder ? io_.responder_events.take(t) : io_.requester_events.take(t);
+  const async_event in = from->take(t);
   raise_async(t, in.trace,
               {.kind = static_cast<event_type>(in.kind),
                .sub_type = in.sub_type,
                .queue_type = in.queue_type,
                .number = in.number,
                .function = in.function});
-  if (responder && requester) {
+  if (waiting > 1) {
     wake(t + 1);
   }
 }

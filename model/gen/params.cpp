@@ -144,150 +144,140 @@ auto visit_param(P& p, std::size_t i, F&& f) {
     case 6:
       return f(p.pcie.completion_split);
     case 7:
-      return f(p.pcie.tags);
+      return f(p.pcie.training_ns);
     case 8:
-      return f(p.pcie.completion_timeout_ps);
+      return f(p.pcie.tags);
     case 9:
-      return f(p.pcie.relaxed_ordering);
+      return f(p.pcie.completion_timeout_ps);
     case 10:
-      return f(p.pcie.link_delay_ps);
+      return f(p.pcie.relaxed_ordering);
     case 11:
-      return f(p.pcie.dllp_derate);
+      return f(p.pcie.link_delay_ps);
     case 12:
-      return f(p.pcie.rc_credits_ph);
+      return f(p.pcie.dllp_derate);
     case 13:
-      return f(p.pcie.rc_credits_pd);
+      return f(p.pcie.rc_credits_ph);
     case 14:
-      return f(p.pcie.rc_credits_nph);
+      return f(p.pcie.rc_credits_pd);
     case 15:
-      return f(p.pcie.rc_credits_npd);
+      return f(p.pcie.rc_credits_nph);
     case 16:
-      return f(p.pcie.nic_credits_ph);
+      return f(p.pcie.rc_credits_npd);
     case 17:
-      return f(p.pcie.nic_credits_pd);
+      return f(p.pcie.nic_credits_ph);
     case 18:
-      return f(p.pcie.nic_credits_nph);
+      return f(p.pcie.nic_credits_pd);
     case 19:
-      return f(p.pcie.nic_credits_npd);
+      return f(p.pcie.nic_credits_nph);
     case 20:
-      return f(p.host.root_complex_ps);
+      return f(p.pcie.nic_credits_npd);
     case 21:
-      return f(p.host.memory_read_ps);
+      return f(p.host.root_complex_ps);
     case 22:
-      return f(p.host.memory_write_ps);
+      return f(p.host.memory_read_ps);
     case 23:
-      return f(p.host.llc_write_ps);
+      return f(p.host.memory_write_ps);
     case 24:
-      return f(p.host.ddio);
+      return f(p.host.llc_write_ps);
     case 25:
-      return f(p.host.memory_gbps);
+      return f(p.host.ddio);
     case 26:
-      return f(p.host.numa_nodes);
+      return f(p.host.memory_gbps);
     case 27:
-      return f(p.host.nic_node);
+      return f(p.host.numa_nodes);
     case 28:
-      return f(p.host.page_bytes);
+      return f(p.host.nic_node);
     case 29:
-      return f(p.host.mmio_base);
+      return f(p.host.page_bytes);
     case 30:
-      return f(p.host.mmio_bytes);
-    case 31:
-      return f(p.host.mmio_prefetchable_base);
-    case 32:
-      return f(p.host.mmio_prefetchable_bytes);
-    case 33:
-      return f(p.host.config_retry_ps);
-    case 34:
       return f(p.cpu.post_ps);
-    case 35:
+    case 31:
       return f(p.cpu.wqe_build_ps);
-    case 36:
+    case 32:
       return f(p.cpu.inline_copy_ps);
-    case 37:
+    case 33:
       return f(p.cpu.dbrec_write_ps);
-    case 38:
+    case 34:
       return f(p.cpu.mmio_store_ps);
-    case 39:
+    case 35:
       return f(p.cpu.wc_store_ps);
-    case 40:
+    case 36:
       return f(p.cpu.wc_flush_ps);
-    case 41:
+    case 37:
       return f(p.cpu.fence_ps);
-    case 42:
+    case 38:
       return f(p.cpu.wc_buffers);
-    case 43:
+    case 39:
       return f(p.cpu.poll_interval_ps);
-    case 44:
+    case 40:
       return f(p.cpu.poll_cqe_ps);
-    case 45:
-      return f(p.cpu.interrupt_ps);
-    case 46:
-      return f(p.cpu.interrupt_handler_ps);
-    case 47:
+    case 41:
       return f(p.cpu.noise);
-    case 48:
+    case 42:
       return f(p.cpu.noise_interval_ps);
-    case 49:
+    case 43:
       return f(p.cpu.noise_duration_ps);
-    case 50:
+    case 44:
       return f(p.wire.rate_gbps);
-    case 51:
+    case 45:
       return f(p.wire.delay_ps);
-    case 52:
+    case 46:
       return f(p.wire.mtu);
-    case 53:
+    case 47:
       return f(p.wire.ethernet_mtu);
-    case 54:
+    case 48:
       return f(p.wire.ip_version);
-    case 55:
+    case 49:
       return f(p.wire.dscp);
-    case 56:
+    case 50:
       return f(p.wire.priority);
-    case 57:
+    case 51:
+      return f(p.nic.functions);
+    case 52:
       return f(p.nic.total_vfs);
-    case 58:
+    case 53:
       return f(p.nic.uar_pages);
-    case 59:
+    case 54:
       return f(p.nic.log_max_qp);
-    case 60:
+    case 55:
       return f(p.nic.log_max_cq);
-    case 61:
+    case 56:
       return f(p.nic.log_max_mkey);
-    case 62:
+    case 57:
       return f(p.nic.log_max_mtt_lines);
-    case 63:
+    case 58:
       return f(p.nic.log_max_srq);
-    case 64:
+    case 59:
       return f(p.nic.log_max_eq);
-    case 65:
-      return f(p.nic.icm);
-    case 66:
-      return f(p.nic.icm_cache_lines);
-    case 67:
-      return f(p.nic.icm_cache_ways);
-    case 68:
-      return f(p.nic.icm_misses);
-    case 69:
+    case 60:
       return f(p.nic.log_max_rd_atomic);
-    case 70:
+    case 61:
       return f(p.nic.msix_vectors);
-    case 71:
-      return f(p.nic.flr_quiesce_ns);
-    case 72:
+    case 62:
+      return f(p.nic.bar0_base);
+    case 63:
+      return f(p.nic.bar2_base);
+    case 64:
+      return f(p.nic.bar4_base);
+    case 65:
       return f(p.nic.command_cycles);
-    case 73:
+    case 66:
+      return f(p.nic.firmware);
+    case 67:
+      return f(p.nic.sram_bytes);
+    case 68:
       return f(p.nic.error_poll_us);
-    case 74:
+    case 69:
       return f(p.nic.error_polls);
-    case 75:
+    case 70:
       return f(p.nic.rx_buffer_bytes);
-    case 76:
+    case 71:
       return f(p.nic.ack_req_interval);
-    case 77:
+    case 72:
       return f(p.nic.send_window);
-    case 78:
+    case 73:
       return f(p.uar.bf_timeout_cycles);
-    case 79:
+    case 74:
       return f(p.uar.bf_slots);
     default:
       std::fputs("visit_param: no such parameter\n", stderr);

@@ -228,13 +228,125 @@ enum class command_status : std::uint8_t {
 
 inline constexpr unsigned CommandStatusWidth = 8;
 
+// Whether a command reached the device: the status in its queue entry. What became of one that
+// did is in its output.
+enum class command_delivery : std::uint8_t {
+  Ok = 0x0,
+  Signature = 0x1,  // a signature that is not zero is wrong, of the entry or of a mailbox
+  Token = 0x2,  // a mailbox has another token than the entry
+  BlockNumber = 0x3,  // mailboxes are not numbered from 0 on
+  OutputPointer = 0x4,  // an output mailbox is not aligned
+  InputPointer = 0x5,  // an input mailbox is not aligned
+  Internal = 0x6,  // the entry or a mailbox could not be read
+  InputLength = 0x7,  // an input that is too short or too long, or has too few mailboxes
+  OutputLength = 0x8,  // an output that is too short or too long, or has too few mailboxes
+  ReservedField = 0x9,  // a reserved field of the entry is not zero
+  Descriptor = 0x10,  // an entry of another type
+};
+
+[[nodiscard]] constexpr const char* to_string(command_delivery x) {
+  switch (x) {
+    case command_delivery::Ok:
+      return "Ok";
+    case command_delivery::Signature:
+      return "Signature";
+    case command_delivery::Token:
+      return "Token";
+    case command_delivery::BlockNumber:
+      return "BlockNumber";
+    case command_delivery::OutputPointer:
+      return "OutputPointer";
+    case command_delivery::InputPointer:
+      return "InputPointer";
+    case command_delivery::Internal:
+      return "Internal";
+    case command_delivery::InputLength:
+      return "InputLength";
+    case command_delivery::OutputLength:
+      return "OutputLength";
+    case command_delivery::ReservedField:
+      return "ReservedField";
+    case command_delivery::Descriptor:
+      return "Descriptor";
+  }
+  return "?";
+}
+
+inline constexpr unsigned CommandDeliveryWidth = 7;
+
+// What is wrong with a function.
+enum class health_syndrome : std::uint8_t {
+  None = 0x0,
+  FetchError = 0xa,
+};
+
+[[nodiscard]] constexpr const char* to_string(health_syndrome x) {
+  switch (x) {
+    case health_syndrome::None:
+      return "None";
+    case health_syndrome::FetchError:
+      return "FetchError";
+  }
+  return "?";
+}
+
+inline constexpr unsigned HealthSyndromeWidth = 8;
+
+// How far the loading of firmware is.
+enum class firmware_state : std::uint8_t {
+  None = 0x0,
+  Loading = 0x1,
+  Running = 0x2,
+  BadChecksum = 0x3,
+};
+
+[[nodiscard]] constexpr const char* to_string(firmware_state x) {
+  switch (x) {
+    case firmware_state::None:
+      return "None";
+    case firmware_state::Loading:
+      return "Loading";
+    case firmware_state::Running:
+      return "Running";
+    case firmware_state::BadChecksum:
+      return "BadChecksum";
+  }
+  return "?";
+}
+
+inline constexpr unsigned FirmwareStateWidth = 4;
+
+// State of the PCIe link's training, as far as it shows.
+enum class ltssm_state : std::uint8_t {
+  Detect = 0x0,
+  Polling = 0x1,
+  Configuration = 0x2,
+  L0 = 0x3,
+};
+
+[[nodiscard]] constexpr const char* to_string(ltssm_state x) {
+  switch (x) {
+    case ltssm_state::Detect:
+      return "Detect";
+    case ltssm_state::Polling:
+      return "Polling";
+    case ltssm_state::Configuration:
+      return "Configuration";
+    case ltssm_state::L0:
+      return "L0";
+  }
+  return "?";
+}
+
+inline constexpr unsigned LtssmStateWidth = 4;
+
 // Why a command was refused; what its syndrome word holds.
 enum class command_syndrome : std::uint32_t {
   None = 0x0,
   UnknownCommand = 0x1,  // no such command, or not in this chip
   FunctionState = 0x2,  // the function is not enabled or not initialised
   BadFunction = 0x3,  // a function that does not exist, or that the caller may not command
-  InputLength = 0x4,  // input shorter than the command needs, or longer than the window
+  InputLength = 0x4,  // input shorter than the command needs, or longer than 64 KiB
   NoPd = 0x5,  // no such PD of this function
   NoUar = 0x6,  // no such UAR page of this function
   NoCq = 0x7,  // no such CQ of this function
@@ -267,7 +379,7 @@ enum class command_syndrome : std::uint32_t {
   VportDown = 0x22,  // the virtual port's link is administratively down
   Moderation = 0x23,  // a moderation period or count that the chip does not have
   Mailbox = 0x24,  // a mailbox that cannot be read, is chained wrongly or has another token
-  FieldValue = 0x26,  // a field of a function or of its port has a value that cannot be
+  OutputLength = 0x25,  // the caller asked for less output than the command has
 };
 
 [[nodiscard]] constexpr const char* to_string(command_syndrome x) {
@@ -346,8 +458,8 @@ enum class command_syndrome : std::uint32_t {
       return "Moderation";
     case command_syndrome::Mailbox:
       return "Mailbox";
-    case command_syndrome::FieldValue:
-      return "FieldValue";
+    case command_syndrome::OutputLength:
+      return "OutputLength";
   }
   return "?";
 }
@@ -360,14 +472,20 @@ inline constexpr std::uint32_t PciVendorId = 0x15b3;
 inline constexpr std::uint32_t PciDeviceIdPf = 0x1021;
 // One UAR page of BAR2.
 inline constexpr std::uint32_t UarPageBytes = 0x1000;
-// Unit of the host memory for contexts.
-inline constexpr std::uint32_t IcmPageBytes = 0x1000;
-// An entry of the MSI-X table: address, data, vector control; little-endian.
-inline constexpr std::uint32_t MsixEntryBytes = 0x10;
-// Message data in an MSI-X table entry.
-inline constexpr std::uint32_t MsixDataOffset = 0x8;
-// Vector control in an MSI-X table entry; its bit 0 masks the vector.
-inline constexpr std::uint32_t MsixControlOffset = 0xc;
+// Type of a command queue entry: commands by PCI.
+inline constexpr std::uint32_t CommandType = 0x7;
+// Bytes of input and of output in a command queue entry; what is longer goes on in mailboxes.
+inline constexpr std::uint32_t CommandInlineBytes = 0x10;
+// Bytes of the longest input and of the longest output.
+inline constexpr std::uint32_t MostCommandBytes = 0x10000;
+// Bytes of data in a mailbox.
+inline constexpr std::uint32_t MailboxDataBytes = 0x200;
+// A mailbox: data, then its control part.
+inline constexpr std::uint32_t MailboxBytes = 0x240;
+// Mailboxes are aligned to 1 KiB, so that none crosses a page.
+inline constexpr std::uint32_t LogMailboxAlign = 0xa;
+// Core cycles from one health count to the next.
+inline constexpr std::uint32_t HealthCycles = 0x10000;
 
 enum class register_access : std::uint8_t { Ro, Rw, Wo };
 enum class register_functions : std::uint8_t { All, Pf };
@@ -394,143 +512,199 @@ struct register_desc {
   std::uint32_t bits_count;
 };
 
-// Registers of one function. Values are big-endian on the bus.
+// Registers of one function: mlx5's initialization segment, the rate control registers, windows.
+// Values are big-endian on the bus.
 namespace bar0 {
 
 inline constexpr std::uint32_t Size = 0x8000;
 
-// PCI device and vendor
-inline constexpr std::uint32_t DeviceId = 0x0;
-inline constexpr std::uint32_t DeviceIdReset = 0x102115b3;
-// interface version
-inline constexpr std::uint32_t Version = 0x4;
-inline constexpr std::uint32_t VersionReset = 0x10000;
-// 0 the PF, i + 1 VF i
-inline constexpr std::uint32_t FunctionNumber = 0x8;
-// health of the chip
-inline constexpr std::uint32_t Health = 0xc;
-// 0 reset, 1 enabled (ENABLE_HCA), 2 initialised (INIT_HCA)
-inline constexpr std::uint32_t InitState = 0x10;
+// firmware revision
+inline constexpr std::uint32_t FwRev = 0x0;
+inline constexpr std::uint32_t FwRevReset = 0x1;
+// command interface revision
+inline constexpr std::uint32_t CmdifRevFwSub = 0x4;
+inline constexpr std::uint32_t CmdifRevFwSubReset = 0x50000;
+// IOVA of the command queue, bits 63:32
+inline constexpr std::uint32_t CmdqAddrH = 0x10;
+// IOVA of the command queue, bits 31:12; the low bits are the device's and not written
+inline constexpr std::uint32_t CmdqAddrLSz = 0x14;
+inline constexpr std::uint32_t CmdqAddrLSzReset = 0x56;
+// command doorbell vector: bit n gives entry n to the device
+inline constexpr std::uint32_t CmdDbell = 0x18;
+// whether commands are accepted
+inline constexpr std::uint32_t Initializing = 0x1fc;
+// health buffer
+inline constexpr std::uint32_t Health = 0x200;
+inline constexpr std::uint32_t HealthBytes = 0x40;
+// RP_RATE: slope of the rate-increase phase
+inline constexpr std::uint32_t RpRate = 0x400;
+// RP_TARGET: target rate
+inline constexpr std::uint32_t RpTarget = 0x480;
+// RP_CURRENT: current sending rate
+inline constexpr std::uint32_t RpCurrent = 0x4c0;
+// RP_TIMER
+inline constexpr std::uint32_t RpTimer = 0x500;
+// RP_QPN: the QP that the RP registers are about
+inline constexpr std::uint32_t RpQpn = 0x540;
 // core cycles since reset
-inline constexpr std::uint32_t Timer = 0x18;
-// a write of the input's length in bytes starts the command in CMD_IN
-inline constexpr std::uint32_t CmdDoorbell = 0x20;
-// state of the command interface
-inline constexpr std::uint32_t CmdStatus = 0x28;
-// syndrome of the last command
-inline constexpr std::uint32_t CmdSyndrome = 0x2c;
-// PF only: where in host memory the contexts are, in whole pages of 4 KiB; before INIT_HCA, if
-// HCA_CAP asks for pages
-inline constexpr std::uint32_t IcmBase = 0x1e0;
-// input of the command, 64-bit words
-inline constexpr std::uint32_t CmdIn = 0x1000;
-inline constexpr std::uint32_t CmdInBytes = 0x1000;
+inline constexpr std::uint32_t InternalTimer = 0x1000;
+// moves on as long as the firmware runs
+inline constexpr std::uint32_t HealthCounter = 0x1010;
+// 0 the PF, i + 1 VF i
+inline constexpr std::uint32_t FunctionNumber = 0x1020;
+// 0 reset, 1 enabled (ENABLE_HCA), 2 initialised (INIT_HCA)
+inline constexpr std::uint32_t InitState = 0x1024;
 // HCA_CAP: capabilities
-inline constexpr std::uint32_t HcaCap = 0x2000;
+inline constexpr std::uint32_t HcaCap = 0x4000;
 inline constexpr std::uint32_t HcaCapBytes = 0x40;
 // HCA_NIC_VPORT_CONTEXT: the function's virtual port
-inline constexpr std::uint32_t HcaNicVportContext = 0x2100;
+inline constexpr std::uint32_t HcaNicVportContext = 0x4100;
 inline constexpr std::uint32_t HcaNicVportContextBytes = 0x100;
-// output of the command, 64-bit words
-inline constexpr std::uint32_t CmdOut = 0x3000;
-inline constexpr std::uint32_t CmdOutBytes = 0x1000;
-// MSI-X table, little-endian; entries beyond nic.msix_vectors are not there
-inline constexpr std::uint32_t MsixTable = 0x6000;
-inline constexpr std::uint32_t MsixTableBytes = 0x800;
-// MSI-X pending bits, little-endian: bit n is vector n
-inline constexpr std::uint32_t MsixPba = 0x7000;
-inline constexpr std::uint32_t MsixPbaBytes = 0x10;
 
-struct device_id_value {
-  // PCI device ID
-  std::uint16_t device{};
-  // PCI vendor ID
-  std::uint16_t vendor{};
-
-  [[nodiscard]] static constexpr device_id_value unpack(std::uint32_t v) {
-    device_id_value x;
-    x.device = static_cast<std::uint16_t>((v >> 16) & 0xffff);
-    x.vendor = static_cast<std::uint16_t>((v >> 0) & 0xffff);
-    return x;
-  }
-
-  [[nodiscard]] constexpr std::uint32_t pack() const {
-    return static_cast<std::uint32_t>(
-        (std::uint64_t{device} & 0xffff) << 16 |
-        (std::uint64_t{vendor} & 0xffff) << 0);
-  }
-
-  bool operator==(const device_id_value&) const = default;
-};
-
-struct version_value {
-  // changes when drivers must
-  std::uint16_t major{};
-  // additions
+struct fw_rev_value {
+  // minor
   std::uint16_t minor{};
+  // major
+  std::uint16_t major{};
 
-  [[nodiscard]] static constexpr version_value unpack(std::uint32_t v) {
-    version_value x;
-    x.major = static_cast<std::uint16_t>((v >> 16) & 0xffff);
-    x.minor = static_cast<std::uint16_t>((v >> 0) & 0xffff);
+  [[nodiscard]] static constexpr fw_rev_value unpack(std::uint32_t v) {
+    fw_rev_value x;
+    x.minor = static_cast<std::uint16_t>((v >> 16) & 0xffff);
+    x.major = static_cast<std::uint16_t>((v >> 0) & 0xffff);
     return x;
   }
 
   [[nodiscard]] constexpr std::uint32_t pack() const {
     return static_cast<std::uint32_t>(
-        (std::uint64_t{major} & 0xffff) << 16 |
-        (std::uint64_t{minor} & 0xffff) << 0);
+        (std::uint64_t{minor} & 0xffff) << 16 |
+        (std::uint64_t{major} & 0xffff) << 0);
   }
 
-  bool operator==(const version_value&) const = default;
+  bool operator==(const fw_rev_value&) const = default;
 };
 
-struct health_value {
-  // commands are refused
-  std::uint8_t fatal{};
-  // commands served
+struct cmdif_rev_fw_sub_value {
+  // revision of the command interface
+  std::uint16_t cmdif_rev{};
+  // subminor revision of the firmware
+  std::uint16_t fw_sub{};
+
+  [[nodiscard]] static constexpr cmdif_rev_fw_sub_value unpack(std::uint32_t v) {
+    cmdif_rev_fw_sub_value x;
+    x.cmdif_rev = static_cast<std::uint16_t>((v >> 16) & 0xffff);
+    x.fw_sub = static_cast<std::uint16_t>((v >> 0) & 0xffff);
+    return x;
+  }
+
+  [[nodiscard]] constexpr std::uint32_t pack() const {
+    return static_cast<std::uint32_t>(
+        (std::uint64_t{cmdif_rev} & 0xffff) << 16 |
+        (std::uint64_t{fw_sub} & 0xffff) << 0);
+  }
+
+  bool operator==(const cmdif_rev_fw_sub_value&) const = default;
+};
+
+struct cmdq_addr_l_sz_value {
+  // IOVA of the command queue, bits 31:12
+  std::uint32_t address{};
+  // log2 of the entries
+  std::uint8_t log_size{};
+  // log2 of the bytes from entry to entry
+  std::uint8_t log_stride{};
+
+  [[nodiscard]] static constexpr cmdq_addr_l_sz_value unpack(std::uint32_t v) {
+    cmdq_addr_l_sz_value x;
+    x.address = static_cast<std::uint32_t>((v >> 12) & 0xfffff);
+    x.log_size = static_cast<std::uint8_t>((v >> 4) & 0xf);
+    x.log_stride = static_cast<std::uint8_t>((v >> 0) & 0xf);
+    return x;
+  }
+
+  [[nodiscard]] constexpr std::uint32_t pack() const {
+    return static_cast<std::uint32_t>(
+        (std::uint64_t{address} & 0xfffff) << 12 |
+        (std::uint64_t{log_size} & 0xf) << 4 |
+        (std::uint64_t{log_stride} & 0xf) << 0);
+  }
+
+  bool operator==(const cmdq_addr_l_sz_value&) const = default;
+};
+
+struct initializing_value {
+  // not yet: the firmware does not run, or the function is being reset
+  std::uint8_t initializing{};
+
+  [[nodiscard]] static constexpr initializing_value unpack(std::uint32_t v) {
+    initializing_value x;
+    x.initializing = static_cast<std::uint8_t>((v >> 31) & 0x1);
+    return x;
+  }
+
+  [[nodiscard]] constexpr std::uint32_t pack() const {
+    return static_cast<std::uint32_t>(
+        (std::uint64_t{initializing} & 0x1) << 31);
+  }
+
+  bool operator==(const initializing_value&) const = default;
+};
+
+struct rp_timer_value {
+  // timer count that triggers a rate update
+  std::uint16_t count{};
+
+  [[nodiscard]] static constexpr rp_timer_value unpack(std::uint32_t v) {
+    rp_timer_value x;
+    x.count = static_cast<std::uint16_t>((v >> 0) & 0xffff);
+    return x;
+  }
+
+  [[nodiscard]] constexpr std::uint32_t pack() const {
+    return static_cast<std::uint32_t>(
+        (std::uint64_t{count} & 0xffff) << 0);
+  }
+
+  bool operator==(const rp_timer_value&) const = default;
+};
+
+struct rp_qpn_value {
+  // QP number
+  std::uint32_t qpn{};
+
+  [[nodiscard]] static constexpr rp_qpn_value unpack(std::uint32_t v) {
+    rp_qpn_value x;
+    x.qpn = static_cast<std::uint32_t>((v >> 0) & 0xffffff);
+    return x;
+  }
+
+  [[nodiscard]] constexpr std::uint32_t pack() const {
+    return static_cast<std::uint32_t>(
+        (std::uint64_t{qpn} & 0xffffff) << 0);
+  }
+
+  bool operator==(const rp_qpn_value&) const = default;
+};
+
+struct health_counter_value {
+  // of the health buffer
+  std::uint8_t syndrome{};
+  // core cycles with firmware, in units of HealthCycles
   std::uint32_t count{};
 
-  [[nodiscard]] static constexpr health_value unpack(std::uint32_t v) {
-    health_value x;
-    x.fatal = static_cast<std::uint8_t>((v >> 31) & 0x1);
+  [[nodiscard]] static constexpr health_counter_value unpack(std::uint32_t v) {
+    health_counter_value x;
+    x.syndrome = static_cast<std::uint8_t>((v >> 24) & 0xff);
     x.count = static_cast<std::uint32_t>((v >> 0) & 0xffffff);
     return x;
   }
 
   [[nodiscard]] constexpr std::uint32_t pack() const {
     return static_cast<std::uint32_t>(
-        (std::uint64_t{fatal} & 0x1) << 31 |
+        (std::uint64_t{syndrome} & 0xff) << 24 |
         (std::uint64_t{count} & 0xffffff) << 0);
   }
 
-  bool operator==(const health_value&) const = default;
-};
-
-struct cmd_status_value {
-  // command_status of the last command
-  std::uint8_t status{};
-  // CMD_OUT is valid
-  std::uint8_t done{};
-  // a command is being served; CMD_IN must not change
-  std::uint8_t busy{};
-
-  [[nodiscard]] static constexpr cmd_status_value unpack(std::uint32_t v) {
-    cmd_status_value x;
-    x.status = static_cast<std::uint8_t>((v >> 8) & 0xff);
-    x.done = static_cast<std::uint8_t>((v >> 1) & 0x1);
-    x.busy = static_cast<std::uint8_t>((v >> 0) & 0x1);
-    return x;
-  }
-
-  [[nodiscard]] constexpr std::uint32_t pack() const {
-    return static_cast<std::uint32_t>(
-        (std::uint64_t{status} & 0xff) << 8 |
-        (std::uint64_t{done} & 0x1) << 1 |
-        (std::uint64_t{busy} & 0x1) << 0);
-  }
-
-  bool operator==(const cmd_status_value&) const = default;
+  bool operator==(const health_counter_value&) const = default;
 };
 
 }  // namespace bar0
@@ -559,20 +733,75 @@ namespace bar4 {
 
 inline constexpr std::uint32_t Size = 0x4000;
 
-// 1: firmware runs
+// firmware
 inline constexpr std::uint32_t FwStatus = 0x0;
-inline constexpr std::uint32_t FwStatusReset = 0x1;
-// PCIe link
-inline constexpr std::uint32_t LinkStatus = 0x8;
+// loads firmware into the SRAM, from its first byte on
+inline constexpr std::uint32_t FwControl = 0x4;
+// bytes of the image
+inline constexpr std::uint32_t FwLength = 0x8;
+// CRC-32 of the image
+inline constexpr std::uint32_t FwCrc = 0xc;
+// PCIe link training
+inline constexpr std::uint32_t LinkStatus = 0x10;
+// bytes of the SRAM
+inline constexpr std::uint32_t SramSize = 0x20;
+// byte of the SRAM at the start of the window
+inline constexpr std::uint32_t SramAddress = 0x24;
+// the SRAM from SRAM_ADDRESS on
+inline constexpr std::uint32_t SramWindow = 0x1000;
+inline constexpr std::uint32_t SramWindowBytes = 0x1000;
+
+struct fw_status_value {
+  // firmware_state
+  std::uint8_t state{};
+
+  [[nodiscard]] static constexpr fw_status_value unpack(std::uint32_t v) {
+    fw_status_value x;
+    x.state = static_cast<std::uint8_t>((v >> 0) & 0xf);
+    return x;
+  }
+
+  [[nodiscard]] constexpr std::uint32_t pack() const {
+    return static_cast<std::uint32_t>(
+        (std::uint64_t{state} & 0xf) << 0);
+  }
+
+  bool operator==(const fw_status_value&) const = default;
+};
+
+struct fw_control_value {
+  // the image is there: check it and start it
+  std::uint8_t boot{};
+  // an image follows
+  std::uint8_t load{};
+
+  [[nodiscard]] static constexpr fw_control_value unpack(std::uint32_t v) {
+    fw_control_value x;
+    x.boot = static_cast<std::uint8_t>((v >> 1) & 0x1);
+    x.load = static_cast<std::uint8_t>((v >> 0) & 0x1);
+    return x;
+  }
+
+  [[nodiscard]] constexpr std::uint32_t pack() const {
+    return static_cast<std::uint32_t>(
+        (std::uint64_t{boot} & 0x1) << 1 |
+        (std::uint64_t{load} & 0x1) << 0);
+  }
+
+  bool operator==(const fw_control_value&) const = default;
+};
 
 struct link_status_value {
-  // lanes
+  // ltssm_state
+  std::uint8_t ltssm{};
+  // lanes; 0 before L0
   std::uint8_t width{};
-  // PCIe generation
+  // PCIe generation; 0 before L0
   std::uint8_t generation{};
 
   [[nodiscard]] static constexpr link_status_value unpack(std::uint32_t v) {
     link_status_value x;
+    x.ltssm = static_cast<std::uint8_t>((v >> 16) & 0xf);
     x.width = static_cast<std::uint8_t>((v >> 8) & 0xff);
     x.generation = static_cast<std::uint8_t>((v >> 0) & 0xf);
     return x;
@@ -580,6 +809,7 @@ struct link_status_value {
 
   [[nodiscard]] constexpr std::uint32_t pack() const {
     return static_cast<std::uint32_t>(
+        (std::uint64_t{ltssm} & 0xf) << 16 |
         (std::uint64_t{width} & 0xff) << 8 |
         (std::uint64_t{generation} & 0xf) << 0);
   }
@@ -590,77 +820,100 @@ struct link_status_value {
 }  // namespace bar4
 
 namespace detail {
-inline constexpr register_bits_desc Bar0DeviceIdBits[] = {
-    {"device", 31, 16, "PCI device ID"},
-    {"vendor", 15, 0, "PCI vendor ID"},
+inline constexpr register_bits_desc Bar0FwRevBits[] = {
+    {"minor", 31, 16, "minor"},
+    {"major", 15, 0, "major"},
 };
-inline constexpr register_bits_desc Bar0VersionBits[] = {
-    {"major", 31, 16, "changes when drivers must"},
-    {"minor", 15, 0, "additions"},
+inline constexpr register_bits_desc Bar0CmdifRevFwSubBits[] = {
+    {"cmdif_rev", 31, 16, "revision of the command interface"},
+    {"fw_sub", 15, 0, "subminor revision of the firmware"},
 };
-inline constexpr register_bits_desc Bar0HealthBits[] = {
-    {"fatal", 31, 31, "commands are refused"},
-    {"count", 23, 0, "commands served"},
+inline constexpr register_bits_desc Bar0CmdqAddrLSzBits[] = {
+    {"address", 31, 12, "IOVA of the command queue, bits 31:12"},
+    {"log_size", 7, 4, "log2 of the entries"},
+    {"log_stride", 3, 0, "log2 of the bytes from entry to entry"},
 };
-inline constexpr register_bits_desc Bar0CmdStatusBits[] = {
-    {"status", 15, 8, "command_status of the last command"},
-    {"done", 1, 1, "CMD_OUT is valid"},
-    {"busy", 0, 0, "a command is being served; CMD_IN must not change"},
+inline constexpr register_bits_desc Bar0InitializingBits[] = {
+    {"initializing", 31, 31, "not yet: the firmware does not run, or the function is being reset"},
+};
+inline constexpr register_bits_desc Bar0RpTimerBits[] = {
+    {"count", 15, 0, "timer count that triggers a rate update"},
+};
+inline constexpr register_bits_desc Bar0RpQpnBits[] = {
+    {"qpn", 23, 0, "QP number"},
+};
+inline constexpr register_bits_desc Bar0HealthCounterBits[] = {
+    {"syndrome", 31, 24, "of the health buffer"},
+    {"count", 23, 0, "core cycles with firmware, in units of HealthCycles"},
+};
+inline constexpr register_bits_desc Bar4FwStatusBits[] = {
+    {"state", 3, 0, "firmware_state"},
+};
+inline constexpr register_bits_desc Bar4FwControlBits[] = {
+    {"boot", 1, 1, "the image is there: check it and start it"},
+    {"load", 0, 0, "an image follows"},
 };
 inline constexpr register_bits_desc Bar4LinkStatusBits[] = {
-    {"width", 15, 8, "lanes"},
-    {"generation", 3, 0, "PCIe generation"},
+    {"ltssm", 19, 16, "ltssm_state"},
+    {"width", 15, 8, "lanes; 0 before L0"},
+    {"generation", 3, 0, "PCIe generation; 0 before L0"},
 };
 }  // namespace detail
 
-inline constexpr std::array<register_desc, 23> RegisterTable = {{
-    {"bar0", "device_id", 0x0, 4, register_access::Ro,
-     register_functions::All, false, 0x102115b3, "", "PCI device and vendor",
-     detail::Bar0DeviceIdBits, 2},
-    {"bar0", "version", 0x4, 4, register_access::Ro,
-     register_functions::All, false, 0x10000, "", "interface version",
-     detail::Bar0VersionBits, 2},
-    {"bar0", "function_number", 0x8, 4, register_access::Ro,
-     register_functions::All, false, 0x0, "", "0 the PF, i + 1 VF i",
+inline constexpr std::array<register_desc, 31> RegisterTable = {{
+    {"bar0", "fw_rev", 0x0, 4, register_access::Ro,
+     register_functions::All, false, 0x1, "", "firmware revision",
+     detail::Bar0FwRevBits, 2},
+    {"bar0", "cmdif_rev_fw_sub", 0x4, 4, register_access::Ro,
+     register_functions::All, false, 0x50000, "", "command interface revision",
+     detail::Bar0CmdifRevFwSubBits, 2},
+    {"bar0", "cmdq_addr_h", 0x10, 4, register_access::Rw,
+     register_functions::All, false, 0x0, "", "IOVA of the command queue, bits 63:32",
      nullptr, 0},
-    {"bar0", "health", 0xc, 4, register_access::Ro,
-     register_functions::All, false, 0x0, "", "health of the chip",
-     detail::Bar0HealthBits, 2},
-    {"bar0", "init_state", 0x10, 4, register_access::Ro,
-     register_functions::All, false, 0x0, "", "0 reset, 1 enabled (ENABLE_HCA), 2 initialised (INIT_HCA)",
+    {"bar0", "cmdq_addr_l_sz", 0x14, 4, register_access::Rw,
+     register_functions::All, false, 0x56, "", "IOVA of the command queue, bits 31:12; the low bits are the device's and not written",
+     detail::Bar0CmdqAddrLSzBits, 3},
+    {"bar0", "cmd_dbell", 0x18, 4, register_access::Wo,
+     register_functions::All, false, 0x0, "", "command doorbell vector: bit n gives entry n to the device",
      nullptr, 0},
-    {"bar0", "timer", 0x18, 8, register_access::Ro,
+    {"bar0", "initializing", 0x1fc, 4, register_access::Ro,
+     register_functions::All, false, 0x0, "", "whether commands are accepted",
+     detail::Bar0InitializingBits, 1},
+    {"bar0", "health", 0x200, 64, register_access::Ro,
+     register_functions::All, true, 0x0, "health_buffer", "health buffer",
+     nullptr, 0},
+    {"bar0", "rp_rate", 0x400, 4, register_access::Rw,
+     register_functions::All, false, 0x0, "", "RP_RATE: slope of the rate-increase phase",
+     nullptr, 0},
+    {"bar0", "rp_target", 0x480, 4, register_access::Rw,
+     register_functions::All, false, 0x0, "", "RP_TARGET: target rate",
+     nullptr, 0},
+    {"bar0", "rp_current", 0x4c0, 4, register_access::Rw,
+     register_functions::All, false, 0x0, "", "RP_CURRENT: current sending rate",
+     nullptr, 0},
+    {"bar0", "rp_timer", 0x500, 4, register_access::Rw,
+     register_functions::All, false, 0x0, "", "RP_TIMER",
+     detail::Bar0RpTimerBits, 1},
+    {"bar0", "rp_qpn", 0x540, 4, register_access::Rw,
+     register_functions::All, false, 0x0, "", "RP_QPN: the QP that the RP registers are about",
+     detail::Bar0RpQpnBits, 1},
+    {"bar0", "internal_timer", 0x1000, 8, register_access::Ro,
      register_functions::All, false, 0x0, "", "core cycles since reset",
      nullptr, 0},
-    {"bar0", "cmd_doorbell", 0x20, 4, register_access::Wo,
-     register_functions::All, false, 0x0, "", "a write of the input's length in bytes starts the command in CMD_IN",
+    {"bar0", "health_counter", 0x1010, 4, register_access::Ro,
+     register_functions::All, false, 0x0, "", "moves on as long as the firmware runs",
+     detail::Bar0HealthCounterBits, 2},
+    {"bar0", "function_number", 0x1020, 4, register_access::Ro,
+     register_functions::All, false, 0x0, "", "0 the PF, i + 1 VF i",
      nullptr, 0},
-    {"bar0", "cmd_status", 0x28, 4, register_access::Ro,
-     register_functions::All, false, 0x0, "", "state of the command interface",
-     detail::Bar0CmdStatusBits, 3},
-    {"bar0", "cmd_syndrome", 0x2c, 4, register_access::Ro,
-     register_functions::All, false, 0x0, "", "syndrome of the last command",
+    {"bar0", "init_state", 0x1024, 4, register_access::Ro,
+     register_functions::All, false, 0x0, "", "0 reset, 1 enabled (ENABLE_HCA), 2 initialised (INIT_HCA)",
      nullptr, 0},
-    {"bar0", "icm_base", 0x1e0, 8, register_access::Rw,
-     register_functions::All, false, 0x0, "", "PF only: where in host memory the contexts are, in whole pages of 4 KiB; before INIT_HCA, if HCA_CAP asks for pages",
-     nullptr, 0},
-    {"bar0", "cmd_in", 0x1000, 4096, register_access::Rw,
-     register_functions::All, true, 0x0, "", "input of the command, 64-bit words",
-     nullptr, 0},
-    {"bar0", "hca_cap", 0x2000, 64, register_access::Ro,
+    {"bar0", "hca_cap", 0x4000, 64, register_access::Ro,
      register_functions::All, true, 0x0, "hca_cap", "HCA_CAP: capabilities",
      nullptr, 0},
-    {"bar0", "hca_nic_vport_context", 0x2100, 256, register_access::Ro,
+    {"bar0", "hca_nic_vport_context", 0x4100, 256, register_access::Ro,
      register_functions::All, true, 0x0, "nic_vport_context", "HCA_NIC_VPORT_CONTEXT: the function's virtual port",
-     nullptr, 0},
-    {"bar0", "cmd_out", 0x3000, 4096, register_access::Ro,
-     register_functions::All, true, 0x0, "", "output of the command, 64-bit words",
-     nullptr, 0},
-    {"bar0", "msix_table", 0x6000, 2048, register_access::Rw,
-     register_functions::All, true, 0x0, "", "MSI-X table, little-endian; entries beyond nic.msix_vectors are not there",
-     nullptr, 0},
-    {"bar0", "msix_pba", 0x7000, 16, register_access::Ro,
-     register_functions::All, true, 0x0, "", "MSI-X pending bits, little-endian: bit n is vector n",
      nullptr, 0},
     {"uar_page", "db_rec", 0x0, 8, register_access::Rw,
      register_functions::All, false, 0x0, "doorbell_word", "DB_REC: a write triggers the WQE fetch",
@@ -678,11 +931,29 @@ inline constexpr std::array<register_desc, 23> RegisterTable = {{
      register_functions::All, true, 0x0, "", "BF_BUFFER: BlueFlame; an 8-byte store to its start is a doorbell; reads as zero",
      nullptr, 0},
     {"bar4", "fw_status", 0x0, 4, register_access::Ro,
-     register_functions::Pf, false, 0x1, "", "1: firmware runs",
+     register_functions::Pf, false, 0x0, "", "firmware",
+     detail::Bar4FwStatusBits, 1},
+    {"bar4", "fw_control", 0x4, 4, register_access::Wo,
+     register_functions::Pf, false, 0x0, "", "loads firmware into the SRAM, from its first byte on",
+     detail::Bar4FwControlBits, 2},
+    {"bar4", "fw_length", 0x8, 4, register_access::Rw,
+     register_functions::Pf, false, 0x0, "", "bytes of the image",
      nullptr, 0},
-    {"bar4", "link_status", 0x8, 4, register_access::Ro,
-     register_functions::Pf, false, 0x0, "", "PCIe link",
-     detail::Bar4LinkStatusBits, 2},
+    {"bar4", "fw_crc", 0xc, 4, register_access::Rw,
+     register_functions::Pf, false, 0x0, "", "CRC-32 of the image",
+     nullptr, 0},
+    {"bar4", "link_status", 0x10, 4, register_access::Ro,
+     register_functions::Pf, false, 0x0, "", "PCIe link training",
+     detail::Bar4LinkStatusBits, 3},
+    {"bar4", "sram_size", 0x20, 4, register_access::Ro,
+     register_functions::Pf, false, 0x0, "", "bytes of the SRAM",
+     nullptr, 0},
+    {"bar4", "sram_address", 0x24, 4, register_access::Rw,
+     register_functions::Pf, false, 0x0, "", "byte of the SRAM at the start of the window",
+     nullptr, 0},
+    {"bar4", "sram_window", 0x1000, 4096, register_access::Rw,
+     register_functions::Pf, true, 0x0, "", "the SRAM from SRAM_ADDRESS on",
+     nullptr, 0},
 }};
 
 }  // namespace carillon

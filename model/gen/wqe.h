@@ -1455,9 +1455,58 @@ struct eqe {
   };
 };
 
+// Event queue entry of a Command event.
+struct eqe_command {
+  static constexpr const char* Name = "eqe_command";
+  static constexpr unsigned Size = 64;
+  // Byte offset of the most significant bit of each field.
+  struct at {
+    static constexpr unsigned Kind = 0x1;
+    static constexpr unsigned Vector = 0x20;
+    static constexpr unsigned Owner = 0x3f;
+  };
+
+  // event
+  event_type kind{};
+  // bit n: entry n of the command queue is done
+  std::uint32_t vector{};
+  // valid when equal to bit log2(size) of the consumer index
+  std::uint8_t owner{};
+
+  [[nodiscard]] static eqe_command unpack(const std::uint8_t* p) {
+    eqe_command x;
+    const std::uint64_t w0 = bytes::load_be<4>(p + 0);
+    x.kind = static_cast<event_type>((w0 >> 16) & 0xff);
+    x.vector = static_cast<std::uint32_t>(bytes::load_be<4>(p + 32));
+    const std::uint64_t w60 = bytes::load_be<4>(p + 60);
+    x.owner = static_cast<std::uint8_t>(w60 & 0x1);
+    return x;
+  }
+
+  // Writes every byte of the format; reserved bits are written as zero.
+  void pack(std::uint8_t* p) const {
+    bytes::store_be<4>(p + 0, static_cast<std::uint64_t>(kind) << 16);
+    std::memset(p + 4, 0, 28);
+    bytes::store_be<4>(p + 32, std::uint64_t{vector});
+    std::memset(p + 36, 0, 24);
+    bytes::store_be<4>(p + 60, (std::uint64_t{owner} & 0x1));
+  }
+
+  bool operator==(const eqe_command&) const = default;
+
+  // Bits that a sender leaves zero.
+  static constexpr std::array<std::uint8_t, 64> ReservedMask = {
+      0xff, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xfe
+  };
+};
+
 using wqe_layouts = bytes::type_list<
     ctrl_seg, doorbell_word, raddr_seg, atomic_seg, masked_atomic_seg, data_seg, inline_seg,
     datagram_seg, umr_ctrl_seg, srq_next_seg, qp_doorbell_record, cq_doorbell_record, cq_doorbell,
-    eq_doorbell, cqe64, cqe_error, eqe>;
+    eq_doorbell, cqe64, cqe_error, eqe, eqe_command>;
 
 }  // namespace carillon

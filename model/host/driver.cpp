@@ -5,6 +5,7 @@
 
 #include "gen/bytes.h"
 #include "gen/wqe.h"
+#include "host/firmware.h"
 
 namespace carillon {
 
@@ -15,13 +16,9 @@ constexpr std::uint32_t WordBytes = 8;
 constexpr std::uint8_t RoceV2 = 2;
 constexpr std::uint8_t L3Ipv4 = 0;
 constexpr std::uint8_t L3Ipv6 = 1;
-
-template <std::size_t Bytes>
-std::span<const std::uint8_t> big_endian(std::array<std::uint8_t, Bytes>& into,
-                                         std::uint64_t value) {
-  bytes::store_be<Bytes>(into.data(), value);
-  return into;
-}
+/// How often and how long a driver looks whether the firmware runs.
+constexpr ps_t FirmwarePoll = 10'000'000;
+constexpr unsigned FirmwarePolls = 10'000;
 
 template <class T>
 void put(std::vector<T*>& table, std::uint32_t number, T* object) {
@@ -63,7 +60,8 @@ device::device(machine& host, pci_bus& slot, unsigned function, posted_work& pos
       slot_(slot),
       function_(function),
       posted_(posted),
-      addresses_{source_address{address, {}}} {}
+      addresses_{source_address{address, {}}},
+      commands_(host) {}
 
 void device::enter(std::uint32_t qpn, queue_pair* qp) {
   put(qps_, qpn, qp);
@@ -84,36 +82,16 @@ task<std::uint64_t> device::load(cpu& core, std::uint32_t offset, std::uint32_t 
 
 task<command_reply> device::try_command(cpu& core, std::span<const std::uint8_t> input,
                                         std::span<std::uint8_t> output) {
-  co_await core.sync();
-  co_await core.acquire(command_lock_);
-  for (std::size_t at = 0; at < input.size(); at += WordBytes) {
-    core.store_uncached(where_.bar0 + bar0::CmdIn + at, input.subspan(at, WordBytes));
+  std::array<std::uint8_t, cmd_out::Size> head{};
+  const std::span<std::uint8_t> wanted = output.size() < head.size() ? std::span(head) : output;
+  const command_delivery delivery = co_await commands_.run(core, input, wanted);
+  if (delivery != command_delivery::Ok) {
+    co_return command_reply{command_status::InternalError, command_syndrome::Mailbox, delivery, 0};
   }
-  std::array<std::uint8_t, 4> doorbell{};
-  core.store_uncached(where_.bar0 + bar0::CmdDoorbell, big_endian(doorbell, input.size()));
-  for (;;) {
-    const std::uint64_t word = co_await load(core, bar0::CmdStatus, 4);
-    const auto state = bar0::cmd_status_value::unpack(static_cast<std::uint32_t>(word));
-    if (state.busy == 0 && state.done != 0) {
-      break;
-    }
-  }
-  std::array<std::uint8_t, cmd_out::Size> raw{};
-  co_await read_output(core, raw);
-  if (!output.empty()) {
-    co_await read_output(core, output);
-  }
-  co_await core.sync();
-  core.release(command_lock_);
-  const cmd_out head = cmd_out::unpack(raw.data());
-  co_return command_reply{head.status, static_cast<command_syndrome>(head.syndrome), head.number};
-}
-
-task<> device::read_output(cpu& core, std::span<std::uint8_t> output) {
-  for (std::uint32_t at = 0; at < output.size(); at += WordBytes) {
-    const std::uint64_t word = co_await load(core, bar0::CmdOut + at, WordBytes);
-    bytes::store_be<WordBytes>(output.data() + at, word);
-  }
+  std::copy_n(wanted.begin(), output.size(), output.begin());
+  const cmd_out out = cmd_out::unpack(wanted.data());
+  co_return command_reply{out.status, static_cast<command_syndrome>(out.syndrome), delivery,
+                          out.number};
 }
 
 task<command_reply> device::command(cpu& core, std::span<const std::uint8_t> input,
@@ -145,15 +123,38 @@ task<> device::open(cpu& core) {
   core.release(open_lock_);
 }
 
+task<> device::identify(cpu& core) {
+  const std::uint64_t word = co_await load(core, bar0::CmdifRevFwSub, 4);
+  const auto found = bar0::cmdif_rev_fw_sub_value::unpack(static_cast<std::uint32_t>(word));
+  if (found.cmdif_rev != bar0::cmdif_rev_fw_sub_value::unpack(bar0::CmdifRevFwSubReset).cmdif_rev) {
+    throw config_error(
+        fmt::format("no device answers at BAR0 {:#x}: it reads {:#010x}", where_.bar0, word));
+  }
+}
+
+task<> device::wait_for_firmware(cpu& core) {
+  for (unsigned polls = 0; polls < FirmwarePolls; ++polls) {
+    const std::uint64_t word = co_await load(core, bar0::Initializing, 4);
+    if (bar0::initializing_value::unpack(static_cast<std::uint32_t>(word)).initializing == 0) {
+      co_return;
+    }
+    if (where_.bar4 != 0) {
+      const std::vector<std::uint8_t> image = firmware_image();
+      co_await load_firmware(core, where_.bar4, image);
+    } else {
+      core.idle_until(core.time() + FirmwarePoll);
+      co_await core.sync();
+    }
+  }
+  throw config_error(fmt::format("the device at BAR0 {:#x} has no firmware", where_.bar0));
+}
+
 task<> device::bring_up(cpu& core) {
   co_await slot_.enumerate(core);
   where_ = slot_.function(function_);
-  const std::uint64_t id = co_await load(core, bar0::DeviceId, 4);
-  if (bar0::device_id_value::unpack(static_cast<std::uint32_t>(id)).vendor != PciVendorId) {
-    throw config_error(
-        fmt::format("no device of vendor {:04x} answers at BAR0 {:#x}: it reads {:#010x}",
-                    PciVendorId, where_.bar0, id));
-  }
+  co_await identify(core);
+  co_await wait_for_firmware(core);
+  co_await commands_.start(core, where_.bar0);
   co_await command(core, command_opcode::EnableHca, where_.number);
   std::array<std::uint8_t, hca_cap::Size> raw{};
   for (std::uint32_t at = 0; at < hca_cap::Size; at += WordBytes) {
@@ -252,7 +253,7 @@ task<memory_region> device::register_pages(cpu& core, std::uint32_t pd, const pa
                                            std::uint8_t variant, std::uint32_t qpn) {
   constexpr std::size_t EntryBytes = 8;
   constexpr std::size_t EntriesPerUnit = SegmentBytes / EntryBytes;
-  constexpr std::size_t Most = (bar0::CmdInBytes - create_mkey_in::Size) / EntryBytes;
+  constexpr std::size_t Most = (MostCommandBytes - create_mkey_in::Size) / EntryBytes;
   const std::size_t count = pages.pages_for(length);
   if (count > pages.pages.size() || count > Most) {
     throw config_error(fmt::format(

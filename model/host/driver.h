@@ -1,10 +1,10 @@
 // The driver: brings a device up through its registers and command interface and makes the objects
 // that verbs.h works with.
 //
-// Nothing reaches behind the device's back: every call here is a sequence of MMIO stores and loads
-// by a core in simulated time. A command that the device refuses is the user's mistake (too many
-// objects, impossible attributes) and thrown as command_refused, which names the command, its
-// status and its syndrome.
+// Nothing reaches behind the device's back: every call here is a sequence of stores and loads by a
+// core in simulated time, of registers and of host memory. A command that the device refuses is the
+// user's mistake (too many objects, impossible attributes) and thrown as command_refused, which
+// names the command, its status and its syndrome.
 #pragma once
 
 #include <array>
@@ -20,6 +20,7 @@
 #include "common/roce_packet.h"
 #include "gen/contexts.h"
 #include "gen/registers.h"
+#include "host/command_channel.h"
 #include "host/cpu.h"
 #include "host/machine.h"
 #include "host/memory_region.h"
@@ -30,6 +31,7 @@
 namespace carillon {
 
 class completion_queue;
+class event_queue;
 class interrupt_line;
 class queue_pair;
 
@@ -59,9 +61,11 @@ struct source_address {
   std::optional<std::uint16_t> vlan;
 };
 
+/// A command that was not delivered is InternalError with the syndrome Mailbox.
 struct command_reply {
   command_status status = command_status::Ok;
   command_syndrome syndrome = command_syndrome::None;
+  command_delivery delivery = command_delivery::Ok;
   std::uint32_t number = 0;
 };
 
@@ -95,8 +99,9 @@ class device {
   /// Enters an address into the device's table. Entry 0 is the device's first address.
   task<> set_address(cpu& core, unsigned index, const source_address& entry);
 
-  /// Runs a command; `output` is filled with as much of its output. Both are multiples of 8 bytes
-  /// and outlive the call. Commands of several cores follow each other. Throws command_refused.
+  /// Runs a command; `output` is filled with its output and must have room for all of it if that is
+  /// more than a cmd_out. Both outlive the call. Those of several cores are under way at the same
+  /// time. Throws command_refused.
   task<command_reply> command(cpu& core, std::span<const std::uint8_t> input,
                               std::span<std::uint8_t> output = {});
   /// The same, but a refusal is an answer like another.
@@ -112,6 +117,12 @@ class device {
   [[nodiscard]] interrupt_line* vector(std::uint16_t number) const {
     return number < vectors_.size() ? vectors_[number] : nullptr;
   }
+
+  /// From now on commands end by events of this queue, which takes no others; nullptr: cores poll.
+  void wait_for_commands_by(event_queue* events) { commands_.wait_for(events); }
+
+  /// Whether commands are signed; they are unless told otherwise.
+  void sign_commands(bool signatures) { commands_.sign(signatures); }
 
   [[nodiscard]] machine& host() { return host_; }
 
@@ -143,8 +154,9 @@ class device {
 
  private:
   task<> bring_up(cpu& core);
+  task<> identify(cpu& core);
+  task<> wait_for_firmware(cpu& core);
   task<std::uint64_t> load(cpu& core, std::uint32_t offset, std::uint32_t bytes);
-  task<> read_output(cpu& core, std::span<std::uint8_t> output);
 
   machine& host_;
   pci_bus& slot_;
@@ -158,7 +170,7 @@ class device {
   std::vector<queue_pair*> qps_;
   std::vector<completion_queue*> cqs_;
   std::vector<interrupt_line*> vectors_;
-  cpu_lock command_lock_;
+  command_channel commands_;
   cpu_lock open_lock_;
   bool opened_ = false;
   verbs_observer* observer_ = nullptr;

@@ -19,7 +19,7 @@ struct event {
   event_type kind = event_type::Completion;
   std::uint8_t sub_type = 0;
   std::uint8_t queue_type = 0;
-  std::uint32_t number = 0;   ///< of the CQ, QP or SRQ
+  std::uint32_t number = 0;   ///< of the CQ, QP or SRQ; of Command: entries that are done
   std::uint8_t cq_error = 0;  ///< of a CqError: 1 overrun, 2 access
 };
 

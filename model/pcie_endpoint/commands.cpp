@@ -40,21 +40,29 @@ void command_core::clear_effects() {
 }
 
 command_result command_core::execute(std::uint16_t function, command_input input,
-                                     std::span<std::uint8_t, WindowBytes> output) {
+                                     std::span<std::uint8_t> output) {
+  CARILLON_CHECK(output.size() >= cmd_out::Size, "pcie_endpoint: {} bytes of output are too few",
+                 output.size());
   caller_ = function;
   clear_effects();
-  std::fill(output.begin(), output.end(), std::uint8_t{0});
+  output_.assign(MostOutputBytes, 0);
   command_result result;
-  if (input.size() < cmd_in::Size || input.size() > WindowBytes) {
+  if (input.size() < cmd_in::Size || input.size() > MostInputBytes) {
     result = fail(command_status::BadInputLength, command_syndrome::InputLength);
   } else {
-    result = dispatch(cmd_in::unpack(input.data()), input, output.data());
+    result = dispatch(cmd_in::unpack(input.data()), input, output_.data());
+  }
+  // What is longer than a cmd_out is a query's, and queries change nothing.
+  if (result.output_bytes > output.size()) {
+    result = fail(command_status::BadOutputLength, command_syndrome::OutputLength);
   }
   if (result.status != command_status::Ok) {
     CARILLON_CHECK(effects_.none(), "pcie_endpoint: a refused command has effects");
-    std::fill(output.begin(), output.end(), std::uint8_t{0});
+    std::fill_n(output_.begin(), cmd_out::Size, std::uint8_t{0});
     result.output_bytes = cmd_out::Size;
   }
+  std::fill(output.begin(), output.end(), std::uint8_t{0});
+  std::copy_n(output_.begin(), result.output_bytes, output.begin());
   // Status and syndrome are at the same place in every output.
   output[cmd_out::at::Status] = static_cast<std::uint8_t>(result.status);
   bytes::store_be<4>(output.data() + cmd_out::at::Syndrome,

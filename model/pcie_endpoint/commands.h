@@ -87,16 +87,17 @@ struct command_effects {
 
 class command_core {
  public:
-  static constexpr std::size_t WindowBytes = bar0::CmdInBytes;
+  static constexpr std::size_t MostInputBytes = MostCommandBytes;
+  static constexpr std::size_t MostOutputBytes = 4096;
   using command_input = std::span<const std::uint8_t>;
 
   /// `counters`: what QUERY_VPORT_COUNTER shows; they must live as long. None: all are zero.
   explicit command_core(const command_limits& limits, const counter_block* counters = nullptr);
 
-  /// Executes the command in `input` for `function`; `output` is the whole window and is cleared
-  /// beyond the output.
+  /// Executes the command in `input` for `function`. `output` is as long as the caller asked for,
+  /// at least a cmd_out; what the command does not fill of it is cleared.
   command_result execute(std::uint16_t function, command_input input,
-                         std::span<std::uint8_t, WindowBytes> output);
+                         std::span<std::uint8_t> output);
 
   /// The lines that must be observed before this command is executed: what the pipeline may have
   /// changed of its object.
@@ -330,6 +331,7 @@ class command_core {
   std::uint16_t caller_ = 0;
   command_effects effects_;
   command_tables tables_;
+  std::vector<std::uint8_t> output_;  ///< of the present command, before its length is known
 };
 
 }  // namespace carillon

@@ -112,7 +112,37 @@ void pcie_endpoint::apply(const config_request& request, std::uint16_t function,
     }
   }
   if (changed) {
-    ports_.functions.write(t, space_.map());
+    publish_map(t);
+    wake(t + 1);
+  }
+}
+
+/// To the other stages, and what of it concerns commands and interrupts.
+void pcie_endpoint::publish_map(cycle_t t) {
+  function_map now = space_.map();
+  core_.set_vfs(now.vfs);
+  for (std::uint16_t i = 0; i < now.functions.size(); ++i) {
+    const function_enables& is = now.functions[i];
+    const function_enables& was = map_.functions[i];
+    if (is.msix_enable != was.msix_enable || is.msix_mask != was.msix_mask) {
+      msix_.set_control(i, is.msix_enable, is.msix_mask);
+    }
+  }
+  map_ = now;
+  ports_.functions.write(t, std::move(now));
+}
+
+/// One command a cycle, so that a write of the host never waits.
+void pcie_endpoint::tell_msix(cycle_t t) {
+  if (!msix_.untold()) {
+    return;
+  }
+  if (!ports_.msix.has_credit(t)) {
+    ports_.msix.ask_credit(t);
+    return;
+  }
+  ports_.msix.push(t, 1, msix_.tell());
+  if (msix_.untold()) {
     wake(t + 1);
   }
 }
@@ -125,16 +155,16 @@ void pcie_endpoint::start_reset(std::uint16_t function) {
   }
   space_.begin_reset(function);
   resets_.push_back({.function = function});
-  // Its commands come to nothing, but for one that is being served.
-  const bool serving = phase_ != phase::idle && !tearing_;
-  rung_.erase(std::remove(rung_.begin() + (serving ? 1 : 0), rung_.end(), function), rung_.end());
+  // Its commands come to nothing; one that is being served ends without an answer.
+  queue_.reset(function);
+  functions_[function] = {};
+  msix_.reset(function);
 }
 
 /// If the next thing to serve is to take away an object of a function that is being reset, does so
 /// in the tables: what is left to do are the core's effects.
 bool pcie_endpoint::tear_down(cycle_t t) {
-  if (!rung_.empty() && !teardown_turn_) {
-    teardown_turn_ = true;
+  if (!teardown_turn_ && queue_.has_command()) {
     return false;
   }
   for (function_reset& reset : resets_) {
@@ -143,6 +173,7 @@ bool pcie_endpoint::tear_down(cycle_t t) {
     }
     if (core_.teardown_step(reset.function)) {
       tearing_ = true;
+      publish(t);
       teardown_turn_ = false;
       return true;
     }
@@ -166,8 +197,6 @@ void pcie_endpoint::end_resets(cycle_t t) {
   for (const function_reset& each : resets_) {
     if (over(each)) {
       space_.end_reset(each.function);
-      functions_[each.function] = {};
-      lay_out_registers(each.function);
       nic_.counters.reset(each.function);
       nic_.counters.add_for(each.function, counter::FunctionResets);
     }
@@ -179,7 +208,7 @@ void pcie_endpoint::end_resets(cycle_t t) {
     }
   }
   if (resets_.size() != before) {
-    ports_.functions.write(t, space_.map());
+    publish_map(t);
   }
 }
 

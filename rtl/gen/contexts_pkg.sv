@@ -1009,6 +1009,48 @@ package contexts_pkg;
   } cmd_out_t;
   localparam int unsigned CmdOutBytes = 16;
 
+  // Entry of the command queue. The last byte, with the ownership bit, becomes visible last.
+  typedef struct packed {
+    logic [7:0] kind;  // CommandType
+    logic [23:0] reserved_0;
+    logic [31:0] input_length;  // bytes of input
+    logic [63:0] input_mailbox;  // IOVA of the first input mailbox
+    logic [127:0] input_inline;  // first bytes of the input
+    logic [127:0] output_inline;  // first bytes of the output
+    logic [63:0] output_mailbox;  // IOVA of the first output mailbox
+    logic [31:0] output_length;  // bytes of output wanted
+    logic [7:0] token;  // the same in the entry and all its mailboxes
+    logic [7:0] signature;  // makes the exclusive or of all 64 bytes 0xff; 0 if there is none
+    logic [7:0] reserved_1;
+    logic [6:0] status;  // delivery status; command_delivery_e
+    logic ownership;  // 1: the device's
+  } command_entry_t;
+  localparam int unsigned CommandEntryBytes = 64;
+
+  // The end of a mailbox, behind its data.
+  typedef struct packed {
+    logic [383:0] reserved_0;
+    logic [63:0] next;  // IOVA of the next mailbox; 0 if this is the last
+    logic [31:0] block_number;  // 0 for the first
+    logic [7:0] reserved_1;
+    logic [7:0] token;  // of the entry
+    logic [7:0] control_signature;
+    logic [7:0] signature;  // likewise of the whole mailbox
+  } mailbox_control_t;
+  localparam int unsigned MailboxControlBytes = 64;
+
+  // Health buffer in the initialization segment.
+  typedef struct packed {
+    logic [383:0] reserved_0;
+    logic [31:0] fw_version;  // firmware version
+    logic [31:0] hw_id;  // device ID
+    logic [31:0] reserved_1;
+    logic [7:0] reserved_2;
+    logic [7:0] syndrome;  // what is wrong; health_syndrome_e
+    logic [15:0] extended_syndrome;  // FetchError: the command queue entry
+  } health_buffer_t;
+  localparam int unsigned HealthBufferBytes = 64;
+
   // Output of QUERY_QP.
   typedef struct packed {
     logic [7:0] status;  // result; command_status_e

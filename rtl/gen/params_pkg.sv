@@ -23,6 +23,8 @@ package params_pkg;
   localparam int unsigned PcieRcb = 64;
   // how the root complex cuts completions; random also mixes those of different reads
   localparam int unsigned PcieCompletionSplit = 0;
+  // from reset until the link's training shows L0 in BAR4 [ns]
+  localparam int unsigned PcieTrainingNs = 0;
   // read requests in flight
   localparam int unsigned PcieTags = 256;
   // after which a read that is not answered ends with an error [ps]
@@ -156,6 +158,10 @@ package params_pkg;
   localparam int unsigned NicFlrQuiesceNs = 20000;
   // serving one command [cycles]
   localparam int unsigned NicCommandCycles = 1000;
+  // where firmware comes from: it runs from the start, or the driver of the PF loads it
+  localparam int unsigned NicFirmware = 0;
+  // internal SRAM behind BAR4 [B]
+  localparam int unsigned NicSramBytes = 65536;
   // a QP in error looks so often for receive WQEs posted late [us]
   localparam int unsigned NicErrorPollUs = 10;
   // looks without a new receive WQE before it stops

@@ -15,14 +15,20 @@ package registers_pkg;
   localparam logic [15:0] PciDeviceIdPf = 16'h1021;
   // One UAR page of BAR2.
   localparam logic [15:0] UarPageBytes = 16'h1000;
-  // Unit of the host memory for contexts.
-  localparam logic [31:0] IcmPageBytes = 32'h00001000;
-  // An entry of the MSI-X table: address, data, vector control; little-endian.
-  localparam logic [7:0] MsixEntryBytes = 8'h10;
-  // Message data in an MSI-X table entry.
-  localparam logic [7:0] MsixDataOffset = 8'h08;
-  // Vector control in an MSI-X table entry; its bit 0 masks the vector.
-  localparam logic [7:0] MsixControlOffset = 8'h0c;
+  // Type of a command queue entry: commands by PCI.
+  localparam logic [7:0] CommandType = 8'h07;
+  // Bytes of input and of output in a command queue entry; what is longer goes on in mailboxes.
+  localparam logic [15:0] CommandInlineBytes = 16'h0010;
+  // Bytes of the longest input and of the longest output.
+  localparam logic [31:0] MostCommandBytes = 32'h00010000;
+  // Bytes of data in a mailbox.
+  localparam logic [15:0] MailboxDataBytes = 16'h0200;
+  // A mailbox: data, then its control part.
+  localparam logic [15:0] MailboxBytes = 16'h0240;
+  // Mailboxes are aligned to 1 KiB, so that none crosses a page.
+  localparam logic [7:0] LogMailboxAlign = 8'h0a;
+  // Core cycles from one health count to the next.
+  localparam logic [31:0] HealthCycles = 32'h00010000;
 
   // Commands of the command interface.
   typedef enum logic [15:0] {
@@ -96,6 +102,44 @@ package registers_pkg;
     CommandStatusBadSize = 8'h40
   } command_status_e;
 
+  // Whether a command reached the device: the status in its queue entry. What became of one that
+  // did is in its output.
+  typedef enum logic [6:0] {
+    CommandDeliveryOk = 7'h0,
+    CommandDeliverySignature = 7'h1,
+    CommandDeliveryToken = 7'h2,
+    CommandDeliveryBlockNumber = 7'h3,
+    CommandDeliveryOutputPointer = 7'h4,
+    CommandDeliveryInputPointer = 7'h5,
+    CommandDeliveryInternal = 7'h6,
+    CommandDeliveryInputLength = 7'h7,
+    CommandDeliveryOutputLength = 7'h8,
+    CommandDeliveryReservedField = 7'h9,
+    CommandDeliveryDescriptor = 7'h10
+  } command_delivery_e;
+
+  // What is wrong with a function.
+  typedef enum logic [7:0] {
+    HealthSyndromeNone = 8'h0,
+    HealthSyndromeFetchError = 8'ha
+  } health_syndrome_e;
+
+  // How far the loading of firmware is.
+  typedef enum logic [3:0] {
+    FirmwareStateNone = 4'h0,
+    FirmwareStateLoading = 4'h1,
+    FirmwareStateRunning = 4'h2,
+    FirmwareStateBadChecksum = 4'h3
+  } firmware_state_e;
+
+  // State of the PCIe link's training, as far as it shows.
+  typedef enum logic [3:0] {
+    LtssmStateDetect = 4'h0,
+    LtssmStatePolling = 4'h1,
+    LtssmStateConfiguration = 4'h2,
+    LtssmStateL0 = 4'h3
+  } ltssm_state_e;
+
   // Why a command was refused; what its syndrome word holds.
   typedef enum logic [31:0] {
     CommandSyndromeNone = 32'h0,
@@ -135,35 +179,36 @@ package registers_pkg;
     CommandSyndromeVportDown = 32'h22,
     CommandSyndromeModeration = 32'h23,
     CommandSyndromeMailbox = 32'h24,
-    CommandSyndromeFieldValue = 32'h26
+    CommandSyndromeOutputLength = 32'h25
   } command_syndrome_e;
 
-  // Registers of one function. Values are big-endian on the bus.
+  // Registers of one function: mlx5's initialization segment, the rate control registers,
+  // windows. Values are big-endian on the bus.
   localparam int unsigned Bar0Size = 32768;
-  localparam int unsigned Bar0DeviceId = 0;
-  localparam logic [31:0] Bar0DeviceIdReset = 32'h102115b3;
-  localparam int unsigned Bar0Version = 4;
-  localparam logic [31:0] Bar0VersionReset = 32'h00010000;
-  localparam int unsigned Bar0FunctionNumber = 8;
-  localparam int unsigned Bar0Health = 12;
-  localparam int unsigned Bar0InitState = 16;
-  localparam int unsigned Bar0Timer = 24;
-  localparam int unsigned Bar0CmdDoorbell = 32;
-  localparam int unsigned Bar0CmdStatus = 40;
-  localparam int unsigned Bar0CmdSyndrome = 44;
-  localparam int unsigned Bar0IcmBase = 480;
-  localparam int unsigned Bar0CmdIn = 4096;
-  localparam int unsigned Bar0CmdInBytes = 4096;
-  localparam int unsigned Bar0HcaCap = 8192;
+  localparam int unsigned Bar0FwRev = 0;
+  localparam logic [31:0] Bar0FwRevReset = 32'h00000001;
+  localparam int unsigned Bar0CmdifRevFwSub = 4;
+  localparam logic [31:0] Bar0CmdifRevFwSubReset = 32'h00050000;
+  localparam int unsigned Bar0CmdqAddrH = 16;
+  localparam int unsigned Bar0CmdqAddrLSz = 20;
+  localparam logic [31:0] Bar0CmdqAddrLSzReset = 32'h00000056;
+  localparam int unsigned Bar0CmdDbell = 24;
+  localparam int unsigned Bar0Initializing = 508;
+  localparam int unsigned Bar0Health = 512;
+  localparam int unsigned Bar0HealthBytes = 64;
+  localparam int unsigned Bar0RpRate = 1024;
+  localparam int unsigned Bar0RpTarget = 1152;
+  localparam int unsigned Bar0RpCurrent = 1216;
+  localparam int unsigned Bar0RpTimer = 1280;
+  localparam int unsigned Bar0RpQpn = 1344;
+  localparam int unsigned Bar0InternalTimer = 4096;
+  localparam int unsigned Bar0HealthCounter = 4112;
+  localparam int unsigned Bar0FunctionNumber = 4128;
+  localparam int unsigned Bar0InitState = 4132;
+  localparam int unsigned Bar0HcaCap = 16384;
   localparam int unsigned Bar0HcaCapBytes = 64;
-  localparam int unsigned Bar0HcaNicVportContext = 8448;
+  localparam int unsigned Bar0HcaNicVportContext = 16640;
   localparam int unsigned Bar0HcaNicVportContextBytes = 256;
-  localparam int unsigned Bar0CmdOut = 12288;
-  localparam int unsigned Bar0CmdOutBytes = 4096;
-  localparam int unsigned Bar0MsixTable = 24576;
-  localparam int unsigned Bar0MsixTableBytes = 2048;
-  localparam int unsigned Bar0MsixPba = 28672;
-  localparam int unsigned Bar0MsixPbaBytes = 16;
 
   // One UAR page of BAR2. Accesses of another size or place are counted and ignored.
   localparam int unsigned UarPageSize = 4096;
@@ -177,8 +222,14 @@ package registers_pkg;
   // Initialisation and debug, PF only.
   localparam int unsigned Bar4Size = 16384;
   localparam int unsigned Bar4FwStatus = 0;
-  localparam logic [31:0] Bar4FwStatusReset = 32'h00000001;
-  localparam int unsigned Bar4LinkStatus = 8;
+  localparam int unsigned Bar4FwControl = 4;
+  localparam int unsigned Bar4FwLength = 8;
+  localparam int unsigned Bar4FwCrc = 12;
+  localparam int unsigned Bar4LinkStatus = 16;
+  localparam int unsigned Bar4SramSize = 32;
+  localparam int unsigned Bar4SramAddress = 36;
+  localparam int unsigned Bar4SramWindow = 4096;
+  localparam int unsigned Bar4SramWindowBytes = 4096;
 
 endpackage
 /* verilator lint_on UNUSEDPARAM */

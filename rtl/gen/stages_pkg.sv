@@ -150,7 +150,7 @@ package stages_pkg;
   localparam int unsigned PcieEndpointLatency = 0;
   localparam int unsigned PcieEndpointInitiationInterval = 1;
   localparam int unsigned PcieEndpointDepth = 8;
-  localparam int unsigned PcieEndpointOutstanding = 1;
+  localparam int unsigned PcieEndpointOutstanding = 8;
   localparam int unsigned PcieEndpointMaxBeats = 1;
   localparam int unsigned PcieEndpointRegisterRead = 10;
 

@@ -241,7 +241,7 @@ class commands : public testing::Test {
   }
 
   command_core core;
-  std::array<std::uint8_t, command_core::WindowBytes> output{};
+  std::vector<std::uint8_t> output = std::vector<std::uint8_t>(4096);
   std::uint32_t pd = 0;
   std::uint32_t uar = 0;
   std::uint32_t cqn = 0;

@@ -25,6 +25,7 @@ class completion_bench : public testing::TestWithParam<int> {
               bench.port<cqe_item>("from_requester"),
               bench.port<async_event>("responder_events", 64),
               bench.port<async_event>("requester_events", 64),
+              bench.port<async_event>("command_events", 64),
               bench.port<queue_doorbell>("doorbells"),
               bench.port<cq_command>("commands"),
               bench.port<context_read>("context_reads"),
@@ -39,6 +40,7 @@ class completion_bench : public testing::TestWithParam<int> {
         requester("requester", bench, ports.from_requester),
         responder_events("responder_events_source", bench, ports.responder_events),
         requester_events("requester_events_source", bench, ports.requester_events),
+        command_events("command_events_source", bench, ports.command_events),
         uar("uar", bench, ports.doorbells),
         commands("pcie_endpoint", bench, ports.commands),
         msix("msix_registers", bench, ports.msix),
@@ -98,6 +100,7 @@ class completion_bench : public testing::TestWithParam<int> {
   source<cqe_item> requester;
   source<async_event> responder_events;
   source<async_event> requester_events;
+  source<async_event> command_events;
   source<queue_doorbell> uar;
   source<cq_command> commands;
   source<msix_command> msix;

@@ -107,6 +107,10 @@ struct node : pcie_side {
         srq_commands(context, "srq_commands" + suffix, 4),
         msix_commands(context, "msix_commands" + suffix, 4),
         msix_bits(context.clock, "msix_pending" + suffix, {}),
+        command_events(context, "command_events" + suffix, 4),
+        vports(context.clock, "vports" + suffix, pcie_endpoint::reset_vports(context.params, mac)),
+        partitions(context.clock, "partitions" + suffix,
+                   pcie_endpoint::reset_partitions(context.params)),
         ram(("qpc_ram" + suffix).c_str(), shared,
             {{{line_reads, lines, "pcie_endpoint"}}, {&line_writes}, {}}),
         endpoint(("pcie_endpoint" + suffix).c_str(), shared,
@@ -119,6 +123,10 @@ struct node : pcie_side {
                   {&owners},
                   completion_commands,
                   srq_commands,
+                  queue_reads,
+                  queue_data,
+                  queue_writes,
+                  command_events,
                   msix_commands,
                   msix_bits,
                   configs,
@@ -131,6 +139,7 @@ struct node : pcie_side {
         owner_drain("owner_drain" + suffix, context, owners),
         completion_drain("completion_drain" + suffix, context, completion_commands),
         srq_drain("srq_drain" + suffix, context, srq_commands),
+        event_drain("event_drain" + suffix, context, command_events),
         msix_drain("msix_drain" + suffix, context, msix_commands),
         driver(host, slot, 0, shared.posted,
                gid_of_ipv4(0x0a000000 | static_cast<std::uint32_t>(mac & 0xff))) {}
@@ -148,6 +157,9 @@ struct node : pcie_side {
   stream<srq_command> srq_commands;
   stream<msix_command> msix_commands;
   level<msix_pending> msix_bits;
+  stream<async_event> command_events;
+  level<vport_table> vports;
+  level<partition_table> partitions;
   qpc_ram ram;
   pcie_endpoint endpoint;
   fake_uar uar;
@@ -155,6 +167,7 @@ struct node : pcie_side {
   drain<cq_command> completion_drain;
   drain<srq_command> srq_drain;
   drain<msix_command> msix_drain;
+  drain<async_event> event_drain;
   device driver;
 };
 

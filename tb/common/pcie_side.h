@@ -73,13 +73,16 @@ struct pcie_side {
         configs(context, "configs" + suffix, 4),
         request_errors(context, "request_errors" + suffix, 16),
         completion_errors(context, "completion_errors" + suffix, 16),
+        queue_reads(context, "queue_reads" + suffix, 4),
+        queue_data(context, "queue_data" + suffix, 16),
+        queue_writes(context, "queue_writes" + suffix, 32, 9),
         receive(("pcie_rx" + suffix).c_str(), shared,
                 {port, functions, uar_writes, uar_reads, register_writes, register_reads,
                  completions, refusals, configs, request_errors, [this] { dma.on_credits(); }}),
         dma(("dma_engine" + suffix).c_str(), shared,
             {port,
-             {},
-             {{cqes, "completion"}},
+             {{queue_reads, queue_data, "pcie_endpoint"}},
+             {{cqes, "completion"}, {queue_writes, "pcie_endpoint"}},
              {&answers, &refusals},
              completions,
              functions,
@@ -112,6 +115,9 @@ struct pcie_side {
   stream<config_request> configs;
   stream<pcie_error> request_errors;
   stream<pcie_error> completion_errors;
+  stream<dma_read> queue_reads;
+  stream<dma_read_done> queue_data;
+  stream<dma_write> queue_writes;
   pcie_rx receive;
   dma_engine dma;
   drain<mmio_read> uar_read_drain;

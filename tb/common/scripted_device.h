@@ -21,12 +21,14 @@ namespace carillon::bench {
 
 using byte_list = std::vector<std::uint8_t>;
 
-/// Registers as a driver needs them; commands take no time.
+/// Registers as a driver needs them. Commands take no time: entries and mailboxes are read and
+/// written where they lie.
 class listening_registers final : public stage {
  public:
   listening_registers(const char* name, nic_shared& nic, stream<mmio_write>& writes,
-                      stream<mmio_read>& reads, stream<mmio_answer>& answers)
+                      stream<mmio_read>& reads, stream<mmio_answer>& answers, host_memory& memory)
       : stage(name, nic.context, "bench"),
+        memory_(memory),
         writes_(writes),
         reads_(reads),
         answers_(answers),
@@ -36,7 +38,8 @@ class listening_registers final : public stage {
     answers_.from(*this, site());
     watch(writes_, {});
     watch(reads_, {blocker::credit(answers_)});
-    bytes::store_be<4>(&image_[bar0::DeviceId], bar0::DeviceIdReset);
+    bytes::store_be<4>(&image_[bar0::CmdifRevFwSub], bar0::CmdifRevFwSubReset);
+    bytes::store_be<4>(&image_[bar0::CmdqAddrLSz], bar0::CmdqAddrLSzReset);
     hca_cap cap;
     cap.log_max_qp_size = 15;
     cap.log_max_cq_size = 20;
@@ -45,7 +48,6 @@ class listening_registers final : public stage {
     cap.max_wqe_sz_sq = 1024;
     cap.num_gids = 16;
     cap.pack(&image_[bar0::HcaCap]);
-    bytes::store_be<4>(&image_[bar0::CmdStatus], bar0::cmd_status_value{.done = 1}.pack());
   }
 
   std::vector<byte_list> commands;
@@ -77,18 +79,56 @@ class listening_registers final : public stage {
   }
 
   void write(const mmio_write& access) {
-    if (access.offset != bar0::CmdDoorbell) {
+    if (access.offset != bar0::CmdDbell) {
       std::copy_n(access.data.begin(), access.length,
                   image_.begin() + static_cast<std::ptrdiff_t>(access.offset));
       return;
     }
-    const std::uint64_t length = bytes::load_be<4>(access.data.data());
-    const auto input = image_.begin() + bar0::CmdIn;
-    commands.emplace_back(input, input + static_cast<std::ptrdiff_t>(length));
-    cmd_out{.number = number}.pack(&image_[bar0::CmdOut]);
-    std::copy(output.begin(), output.end(), image_.begin() + bar0::CmdOut + cmd_out::Size);
+    const std::uint64_t queue = bytes::load_be<8>(&image_[bar0::CmdqAddrH]) & ~std::uint64_t{0xfff};
+    const std::uint64_t vector = bytes::load_be<4>(access.data.data());
+    for (unsigned i = 0; i < 32; ++i) {
+      if ((vector >> i & 1) != 0) {
+        serve(queue + i * std::uint64_t{64});
+      }
+    }
   }
 
+  void serve(std::uint64_t address) {
+    byte_list raw(64);
+    memory_.read(address, raw.data(), raw.size());
+    const command_entry entry = command_entry::unpack(raw.data());
+    byte_list& input = commands.emplace_back(entry.input_inline.begin(), entry.input_inline.end());
+    for (std::uint64_t box = entry.input_mailbox; box != 0; box = next_of(box)) {
+      input.resize(input.size() + 512);
+      memory_.read(box, input.data() + input.size() - 512, 512);
+    }
+    input.resize(entry.input_length);
+
+    byte_list result(std::max<std::size_t>(entry.output_length, cmd_out::Size));
+    cmd_out{.number = number}.pack(result.data());
+    std::copy_n(output.begin(), std::min(output.size(), result.size() - cmd_out::Size),
+                result.begin() + cmd_out::Size);
+    std::size_t written = 16;
+    for (std::uint64_t box = entry.output_mailbox; box != 0; box = next_of(box)) {
+      const std::size_t here = std::min<std::size_t>(512, result.size() - written);
+      memory_.write(box, result.data() + written, here);
+      const std::uint16_t unsigned_box = 0;
+      memory_.write(box + 574, &unsigned_box, 2);
+      written += here;
+    }
+    std::copy_n(result.begin(), 16, raw.begin() + 0x20);
+    raw[0x3d] = 0;  // not signed
+    raw[0x3f] = 0;  // delivered, the driver's
+    memory_.write(address, raw.data(), raw.size());
+  }
+
+  [[nodiscard]] std::uint64_t next_of(std::uint64_t box) const {
+    std::array<std::uint8_t, 8> raw{};
+    memory_.read(box + 0x230, raw.data(), raw.size());
+    return bytes::load_be<8>(raw.data());
+  }
+
+  host_memory& memory_;
   stream<mmio_write>& writes_;
   stream<mmio_read>& reads_;
   stream<mmio_answer>& answers_;
@@ -98,12 +138,15 @@ class listening_registers final : public stage {
 struct scripted_device : pcie_side {
   scripted_device(sim_context& context, tlp_pool& tlps, unsigned cores)
       : pcie_side(context, tlps, "0", cores),
-        registers("registers", shared, register_writes, register_reads, answers),
+        registers("registers", shared, register_writes, register_reads, answers, host.memory),
         uar("uar_drain", context, uar_writes),
         quiet("quiet", context, cqes),
         config_drain("config_drain", context, configs),
         request_error_drain("request_error_drain", context, request_errors),
         completion_error_drain("completion_error_drain", context, completion_errors),
+        no_queue_reads("no_queue_reads", context, queue_reads),
+        no_queue_data("no_queue_data", context, queue_data),
+        no_queue_writes("no_queue_writes", context, queue_writes),
         driver(host, slot, 0, shared.posted, gid_of_ipv4(0x0a000001)) {}
 
   listening_registers registers;
@@ -112,6 +155,9 @@ struct scripted_device : pcie_side {
   drain<config_request> config_drain;
   drain<pcie_error> request_error_drain;
   drain<pcie_error> completion_error_drain;
+  silent<dma_read> no_queue_reads;
+  drain<dma_read_done> no_queue_data;
+  silent<dma_write> no_queue_writes;
   device driver;
 };
 

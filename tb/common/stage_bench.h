@@ -257,6 +257,7 @@ class dma_memory : public stage {
 
   std::vector<seen_write> written;
   std::vector<std::pair<cycle_t, dma_read>> read;
+  std::map<std::uint64_t, dma_status> faults;  ///< of reads of these addresses
 
  private:
   void evaluate(cycle_t t) override {
@@ -283,10 +284,12 @@ class dma_memory : public stage {
       return;
     }
     dma_read in = reads_->take(t);
-    for (std::uint32_t i = 0; i < in.length; ++i) {
+    const auto fault = faults.find(in.address);
+    const dma_status status = fault == faults.end() ? dma_status::ok : fault->second;
+    for (std::uint32_t i = 0; status == dma_status::ok && i < in.length; ++i) {
       in.into.data()[in.into_offset + i] = bytes_[in.address + i];
     }
-    done_->push(t, static_cast<unsigned>(delay_), {in.trace, in.cookie, dma_status::ok});
+    done_->push(t, static_cast<unsigned>(delay_), {in.trace, in.cookie, status});
     read.emplace_back(t, std::move(in));
   }
 
