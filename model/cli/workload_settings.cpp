@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/scenario_loader.h"
+#include "cli/tenant_settings.h"
 #include "cli/text.h"
 #include "common/error.h"
 
@@ -173,7 +174,7 @@ struct workload_key {
 
 constexpr std::uint64_t Many = std::uint64_t{1} << 40;
 
-const std::array<workload_key, 19> WorkloadKeys = {{
+const std::array<workload_key, 21> WorkloadKeys = {{
     {"kind",
      [](workload_spec& w, const setting& v) {
        w.kind = static_cast<workload_kind>(
@@ -208,6 +209,11 @@ const std::array<workload_key, 19> WorkloadKeys = {{
     {"connection",
      [](workload_spec& w, const setting& v) { apply_table(w.connection, v, ConnectionKeys); }},
     {"background", [](workload_spec& w, const setting& v) { apply_background(w.background, v); }},
+    {"tenants", [](workload_spec& w, const setting& v) { w.tenants = small(v, 0, MaxTenants); }},
+    {"when_exhausted",
+     [](workload_spec& w, const setting& v) {
+       w.wait_for_function = v.choice({"fail", "wait"}) == 1;
+     }},
 }};
 
 class combination_check {
