@@ -94,7 +94,7 @@ TEST(device_section, tells_what_is_wrong_where_and_what_would_be_right) {
                     HasSubstr("2 (Ethernet)")));
   EXPECT_THAT(error_of("[device]\nLINK_TYPE_P1 = 3\n"), HasSubstr("1 to 2"));
   EXPECT_THAT(error_of("[device]\nROCE_NEXT_PROTOCOL = 17\n"), HasSubstr("254"));
-  EXPECT_THAT(error_of("[device]\nSRIOV = true\n"), HasSubstr("`SRIOV_EN`"));
+  EXPECT_THAT(error_of("[device]\nSRIOV_EM = true\n"), HasSubstr("`SRIOV_EN`"));
   EXPECT_THAT(error_of("[device]\nSRIOV_EN = \"yes\"\n"), HasSubstr("true or false"));
   EXPECT_THAT(error_of("[device]\nNUM_OF_VFS = 257\n"), HasSubstr("0 to 256"));
   EXPECT_THAT(error_of("[device]\npool = \"common\"\n"), HasSubstr("exclusive or shared"));

@@ -14,8 +14,8 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-by_table<std::uint32_t> chip(std::uint32_t lines) {
-  by_table<std::uint32_t> all;
+per_table<std::uint32_t> chip(std::uint32_t lines) {
+  per_table<std::uint32_t> all;
   all.values.fill(lines);
   return all;
 }
@@ -27,7 +27,7 @@ device_settings with_vfs(std::uint16_t vfs) {
   return wanted;
 }
 
-std::string refusal(const by_table<std::uint32_t>& lines, const device_settings& wanted) {
+std::string refusal(const per_table<std::uint32_t>& lines, const device_settings& wanted) {
   try {
     plan_partitions(lines, wanted);
   } catch (const config_error& error) {
@@ -69,7 +69,7 @@ TEST(vf_partitions, may_take_more_than_half_if_a_size_is_given) {
 }
 
 TEST(vf_partitions, are_refused_by_the_name_of_the_table_that_is_too_small) {
-  by_table<std::uint32_t> lines = chip(1024);
+  per_table<std::uint32_t> lines = chip(1024);
   lines[context_table::cqs] = 32;
   EXPECT_EQ(refusal(lines, with_vfs(16)), "fits");
   EXPECT_THAT(refusal(lines, with_vfs(17)),
@@ -78,7 +78,7 @@ TEST(vf_partitions, are_refused_by_the_name_of_the_table_that_is_too_small) {
 }
 
 TEST(vf_partitions, do_without_event_queues_when_there_are_fewer_than_vfs) {
-  by_table<std::uint32_t> lines = chip(1024);
+  per_table<std::uint32_t> lines = chip(1024);
   lines[context_table::eqs] = 64;
   const auto plan = plan_partitions(lines, with_vfs(33));
   EXPECT_EQ(plan[0][context_table::eqs], (context_range{0, 0}));

@@ -21,7 +21,7 @@ const char* to_string(context_table table);
 
 /// One value for each table.
 template <class T>
-struct by_table {
+struct per_table {
   std::array<T, ContextTables> values{};
 
   [[nodiscard]] T& operator[](context_table table) {
@@ -32,7 +32,7 @@ struct by_table {
     return values[static_cast<std::size_t>(table)];
   }
 
-  bool operator==(const by_table&) const = default;
+  bool operator==(const per_table&) const = default;
 };
 
 struct vf_settings {
@@ -45,7 +45,7 @@ struct vf_settings {
   std::optional<vport_link_state> link_state;
   std::optional<std::uint16_t> weight;
   std::optional<std::uint8_t> urgency;
-  by_table<std::optional<std::uint32_t>> lines;  ///< of its partition of the context RAM
+  per_table<std::optional<std::uint32_t>> lines;  ///< of its partition of the context RAM
 
   bool operator==(const vf_settings&) const = default;
 };

@@ -43,9 +43,9 @@ std::uint64_t context_bytes(const vf_partition& partition) {
   return sum;
 }
 
-by_table<std::uint32_t> chip_lines(const hca_cap& pf) {
+per_table<std::uint32_t> chip_lines(const hca_cap& pf) {
   constexpr unsigned LogMttLineEntries = 3;
-  by_table<std::uint32_t> lines;
+  per_table<std::uint32_t> lines;
   lines[context_table::qps] = 1U << pf.log_max_qp;
   lines[context_table::cqs] = 1U << pf.log_max_cq;
   lines[context_table::eqs] = 1U << pf.log_max_eq;
@@ -55,7 +55,7 @@ by_table<std::uint32_t> chip_lines(const hca_cap& pf) {
   return lines;
 }
 
-std::vector<vf_partition> plan_partitions(const by_table<std::uint32_t>& chip,
+std::vector<vf_partition> plan_partitions(const per_table<std::uint32_t>& chip,
                                           const device_settings& wanted) {
   const std::uint16_t vfs = wanted.enabled_vfs();
   std::vector<vf_partition> plan(vfs);

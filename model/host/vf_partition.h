@@ -13,7 +13,7 @@
 
 namespace carillon {
 
-using vf_partition = by_table<context_range>;
+using vf_partition = per_table<context_range>;
 
 /// Bytes of context RAM that a line of the table takes.
 std::uint32_t line_bytes(context_table table);
@@ -22,11 +22,11 @@ std::uint32_t line_bytes(context_table table);
 std::uint64_t context_bytes(const vf_partition& partition);
 
 /// Numbers that the chip has, as the PF reads them.
-by_table<std::uint32_t> chip_lines(const hca_cap& pf);
+per_table<std::uint32_t> chip_lines(const hca_cap& pf);
 
 /// The partitions of VF 0, 1 ... Throws config_error, naming the table, how many lines there are
 /// and how many would be needed, if they do not fit.
-std::vector<vf_partition> plan_partitions(const by_table<std::uint32_t>& chip,
+std::vector<vf_partition> plan_partitions(const per_table<std::uint32_t>& chip,
                                           const device_settings& wanted);
 
 }  // namespace carillon
