@@ -41,6 +41,8 @@ command_limits limits_of(const parameters& params, std::uint64_t mac) {
   limits.port_mtu = narrow<std::uint16_t>(params.wire.ethernet_mtu);
   limits.msix_vectors = narrow<std::uint16_t>(params.nic.msix_vectors);
   limits.mac = mac;
+  limits.priority = narrow<std::uint8_t>(params.wire.priority);
+  limits.dscp = narrow<std::uint8_t>(params.wire.dscp);
   return limits;
 }
 
@@ -72,7 +74,7 @@ pcie_endpoint::pcie_endpoint(const sc_core::sc_module_name& name, nic_shared& ni
     : stage(name, nic.context, "pcie_endpoint"),
       nic_(nic),
       ports_(std::move(connected)),
-      core_(limits_of(nic.context.params, mac)),
+      core_(limits_of(nic.context.params, mac), &nic.counters),
       functions_(static_cast<std::size_t>(nic.context.params.nic.functions)) {
   for (std::size_t i = 0; i < functions_.size(); ++i) {
     lay_out("bar0", bar0::Size, functions_[i].bar0, bar0_access_);

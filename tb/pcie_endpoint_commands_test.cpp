@@ -35,15 +35,6 @@ TEST_F(commands, a_function_makes_objects_only_when_it_is_enabled_and_initialise
           command_syndrome::FunctionState);
 }
 
-TEST_F(commands, the_pf_enables_a_vf_but_not_the_other_way_round) {
-  refused(simple(command_opcode::EnableHca, 0), command_status::BadParameter,
-          command_syndrome::BadFunction, 1);
-  make(simple(command_opcode::EnableHca, 1), 0);
-  EXPECT_EQ(core.init_state(1), 1U);
-  refused(simple(command_opcode::EnableHca, 2), command_status::BadParameter,
-          command_syndrome::BadFunction);
-}
-
 TEST_F(commands, a_function_with_objects_is_not_torn_down) {
   bring_up();
   uar = make(simple(command_opcode::AllocUar));

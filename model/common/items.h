@@ -539,6 +539,7 @@ struct cq_command {
   trace_ref trace;
   std::uint32_t cqn = 0;  ///< or EQ number
   bool eq = false;
+  bool modify = false;  ///< a CQ that lives on: only its moderation changes
   std::array<std::uint8_t, BeatBytes> line{};
 };
 

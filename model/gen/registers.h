@@ -267,6 +267,7 @@ enum class command_syndrome : std::uint32_t {
   VportDown = 0x22,  // the virtual port's link is administratively down
   Moderation = 0x23,  // a moderation period or count that the chip does not have
   Mailbox = 0x24,  // a mailbox that cannot be read, is chained wrongly or has another token
+  FieldValue = 0x26,  // a field of a function or of its port has a value that cannot be
 };
 
 [[nodiscard]] constexpr const char* to_string(command_syndrome x) {
@@ -345,6 +346,8 @@ enum class command_syndrome : std::uint32_t {
       return "Moderation";
     case command_syndrome::Mailbox:
       return "Mailbox";
+    case command_syndrome::FieldValue:
+      return "FieldValue";
   }
   return "?";
 }

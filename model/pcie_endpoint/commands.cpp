@@ -4,16 +4,12 @@
 
 #include "common/error.h"
 #include "gen/bytes.h"
-#include "gen/wqe.h"
 
 namespace carillon {
 
 namespace {
 
-/// 0 and 1 are the special queue pairs of management.
-constexpr std::uint32_t FirstQpn = 2;
-/// Other numbers begin at 1: 0 says "none".
-constexpr std::uint32_t FirstNumber = 1;
+constexpr std::uint32_t FirstPd = 1;  // 0 says "none"
 constexpr std::uint32_t MaxPds = 1U << 24;
 constexpr std::size_t PageEntryBytes = 8;
 /// Where the page addresses follow in the inputs of all commands that create a queue.
@@ -23,92 +19,30 @@ static_assert(create_cq_in::Size == PagesAt && create_eq_in::Size == PagesAt &&
 constexpr unsigned PageOffsetUnit = 64;
 /// Keeps a page's size in 64 bits; no field of a queue but the SRQ's can say more.
 constexpr unsigned MaxLogQueuePage = 31;
-constexpr unsigned LogMaxMessage = 31;
-constexpr unsigned LogMttLineEntries = 3;
-
-command_tables make_tables(const command_limits& limits) {
-  command_tables tables{
-      .functions = {},
-      .pd_numbers = {FirstNumber, MaxPds},
-      .eq_numbers = {FirstNumber, 1U << limits.log_max_eq},
-      .cq_numbers = {FirstNumber, 1U << limits.log_max_cq},
-      .srq_numbers = {FirstNumber, 1U << limits.log_max_srq},
-      .qp_numbers = {FirstQpn, 1U << limits.log_max_qp},
-      .mkey_numbers = {FirstNumber, 1U << limits.log_max_mkey},
-      .mtt_lines = run_pool(1U << limits.log_max_mtt_lines),
-      .pds = {},
-      .eqs = {},
-      .cqs = {},
-      .srqs = {},
-      .mkeys = {},
-      .qps = {},
-  };
-  function_record fresh(number_pool(FirstNumber, limits.uar_pages));
-  fresh.gids.resize(limits.num_gids);
-  fresh.pkeys = limits.pkeys;
-  tables.functions.resize(limits.functions, fresh);
-  return tables;
-}
 
 }  // namespace
 
-command_core::command_core(const command_limits& limits)
-    : limits_(limits), tables_(make_tables(limits)) {}
-
-hca_cap command_core::capabilities(std::uint16_t function) const {
-  hca_cap cap;
-  cap.log_max_qp = limits_.log_max_qp;
-  cap.log_max_cq = limits_.log_max_cq;
-  cap.log_max_eq = limits_.log_max_eq;
-  cap.log_max_srq = limits_.log_max_srq;
-  cap.log_max_mkey = limits_.log_max_mkey;
-  cap.log_max_mtt = static_cast<std::uint8_t>(limits_.log_max_mtt_lines + LogMttLineEntries);
-  cap.log_max_qp_size = limits_.log_max_qp_size;
-  cap.log_max_cq_size = limits_.log_max_cq_size;
-  cap.log_max_eq_size = limits_.log_max_eq_size;
-  cap.log_max_srq_size = limits_.log_max_srq_size;
-  cap.log_max_msg = LogMaxMessage;
-  cap.log_max_ra_req_qp = limits_.log_max_rd_atomic;
-  cap.log_max_ra_res_qp = limits_.log_max_rd_atomic;
-  cap.max_wqe_sz_sq = 16 * WqebbBytes;
-  cap.num_uar_pages = limits_.uar_pages;
-  cap.log_bf_reg_size = 9;  // two halves of MaxBlueFlameBytes
-  cap.num_gids = limits_.num_gids;
-  cap.num_pkeys = static_cast<std::uint8_t>(limits_.pkeys.size());
-  cap.num_vfs = function == 0 ? static_cast<std::uint16_t>(limits_.functions - 1) : 0;
-  cap.max_vfs = function == 0 ? limits_.max_vfs : 0;
-  cap.function_id = function;
-  cap.num_msix = limits_.msix_vectors;
-  cap.roce = 1;
-  cap.roce_v2 = 1;
-  cap.atomic = 1;
-  cap.vport_group_manager = function == 0 ? 1 : 0;
-  cap.max_mtu = mtu_code::Mtu4096;
-  cap.clock_mhz = limits_.clock_mhz;
-  cap.link_gbps = limits_.link_gbps;
-  return cap;
+command_core::command_core(const command_limits& limits, const counter_block* counters)
+    : limits_(limits), counters_(counters) {
+  tables_.functions = fresh_functions();
+  tables_.pd_numbers = {FirstPd, MaxPds};
+  tables_.lives.resize(std::size_t{1} << limits.log_max_qp);
 }
 
-nic_vport_context command_core::vport(std::uint16_t function) const {
-  nic_vport_context port;
-  port.roce_en = 1;
-  port.mtu = limits_.port_mtu;
-  port.permanent_address = mac(function);
-  // The usual derivation of an EUI-64 from a MAC address: ff:fe in the middle.
-  const std::uint64_t address = mac(function);
-  port.node_guid = (address >> 24) << 40 | std::uint64_t{0xfffe} << 24 | (address & 0xffffff);
-  port.port_guid = port.node_guid;
-  port.system_image_guid = port.node_guid;
-  return port;
+void command_core::clear_effects() {
+  effects_.lines.clear();  // keeps its memory
+  effects_.qp.reset();
+  effects_.cq.reset();
+  effects_.srq.reset();
+  effects_.vports = false;
+  effects_.partitions = false;
+  effects_.teardown.reset();
 }
 
 command_result command_core::execute(std::uint16_t function, command_input input,
                                      std::span<std::uint8_t, WindowBytes> output) {
   caller_ = function;
-  effects_.lines.clear();
-  effects_.qp.reset();
-  effects_.cq.reset();
-  effects_.srq.reset();
+  clear_effects();
   std::fill(output.begin(), output.end(), std::uint8_t{0});
   command_result result;
   if (input.size() < cmd_in::Size || input.size() > WindowBytes) {
@@ -134,9 +68,9 @@ command_result command_core::dispatch(const cmd_in& head, command_input input,
       fail(command_status::BadSystemState, command_syndrome::FunctionState);
   switch (head.opcode) {
     case command_opcode::EnableHca:
-      return enable(head, true);
+      return enable(head);
     case command_opcode::DisableHca:
-      return enable(head, false);
+      return disable(head);
     default:
       break;
   }
@@ -148,14 +82,9 @@ command_result command_core::dispatch(const cmd_in& head, command_input input,
       capabilities(caller_).pack(output + cmd_out::Size);
       return {.output_bytes = cmd_out::Size + hca_cap::Size};
     case command_opcode::QueryNicVportContext:
-      vport(caller_).pack(output + query_nic_vport_context_out::at::NicVportContext);
-      return {.output_bytes = query_nic_vport_context_out::Size};
+      return query_vport(input, output);
     case command_opcode::InitHca:
-      if (mine().state != function_state::enabled) {
-        return wrong_state;
-      }
-      mine().state = function_state::initialised;
-      return done();
+      return init();
     default:
       break;
   }
@@ -169,7 +98,21 @@ command_result command_core::dispatch_object(const cmd_in& head, command_input i
                                              std::uint8_t* output) {
   switch (head.opcode) {
     case command_opcode::TeardownHca:
-      return teardown();
+      return teardown(head);
+    case command_opcode::QueryFunction:
+      return query_function(head, output);
+    case command_opcode::ModifyFunction:
+      return modify_function(input);
+    case command_opcode::ModifyNicVportContext:
+      return modify_vport(input);
+    case command_opcode::QueryVportState:
+      return query_vport_state(input, output);
+    case command_opcode::ModifyVportState:
+      return modify_vport_state(input);
+    case command_opcode::QueryVportCounter:
+      return query_vport_counter(input, output);
+    case command_opcode::QueryRoceAddress:
+      return query_roce_address(input, output);
     case command_opcode::SetRoceAddress:
       return set_roce_address(input);
     case command_opcode::AllocPd:
@@ -194,6 +137,8 @@ command_result command_core::dispatch_object(const cmd_in& head, command_input i
       return query_eq(head.number, output);
     case command_opcode::CreateCq:
       return create_cq(input, output);
+    case command_opcode::ModifyCq:
+      return modify_cq(input);
     case command_opcode::DestroyCq:
       return destroy_cq(head.number);
     case command_opcode::QueryCq:
@@ -219,33 +164,6 @@ command_result command_core::dispatch_object(const cmd_in& head, command_input i
     default:
       return modify_qp(head, input);
   }
-}
-
-command_result command_core::enable(const cmd_in& head, bool on) {
-  const std::uint32_t function = head.number & 0xffff;
-  // A function enables itself; the PF may also do it for its VFs.
-  if (function >= tables_.functions.size() || (function != caller_ && caller_ != 0)) {
-    return fail(command_status::BadParameter, command_syndrome::BadFunction);
-  }
-  function_record& record = tables_.functions[function];
-  if (on ? record.state != function_state::reset : record.state != function_state::enabled) {
-    return fail(command_status::BadSystemState, command_syndrome::FunctionState);
-  }
-  record.state = on ? function_state::enabled : function_state::reset;
-  return done();
-}
-
-command_result command_core::teardown() {
-  // All other objects refer to one of these.
-  const auto has = [this](const auto& table) {
-    return std::any_of(table.begin(), table.end(),
-                       [this](const auto& each) { return each.second.function == caller_; });
-  };
-  if (has(tables_.pds) || has(tables_.cqs) || has(tables_.eqs)) {
-    return busy();
-  }
-  mine().state = function_state::enabled;
-  return done();
 }
 
 command_result command_core::alloc_pd(std::uint8_t* output) {
@@ -293,21 +211,6 @@ command_result command_core::dealloc_uar(std::uint32_t number) {
   }
   mine().uar_pages.erase(number);
   mine().uars.give_back(number);
-  return done();
-}
-
-command_result command_core::set_roce_address(command_input input) {
-  if (input.size() < set_roce_address_in::Size) {
-    return fail(command_status::BadInputLength, command_syndrome::InputLength);
-  }
-  const set_roce_address_in wanted = set_roce_address_in::unpack(input.data());
-  if (wanted.roce_address_index >= mine().gids.size()) {
-    return fail(command_status::BadIndex, command_syndrome::NoGid);
-  }
-  // The driver deletes an entry by writing zeros.
-  const bool deleted = wanted.roce_address.source_l3_address == std::array<std::uint8_t, 16>{};
-  mine().gids[wanted.roce_address_index] =
-      deleted ? gid_entry{} : gid_entry{true, wanted.roce_address};
   return done();
 }
 

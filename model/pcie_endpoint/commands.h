@@ -12,7 +12,10 @@
 #include <span>
 #include <vector>
 
+#include "common/counters.h"
 #include "common/items.h"
+#include "common/partition.h"
+#include "common/vport.h"
 #include "gen/contexts.h"
 #include "gen/registers.h"
 #include "gen/wire.h"
@@ -26,7 +29,7 @@ qp_state to_chip(qpc_state state);
 qpc_state to_host(qp_state state);
 
 struct command_limits {
-  std::uint16_t functions = 1;
+  std::uint16_t functions = 1;  ///< the PF and the VFs that could be
   std::uint16_t uar_pages =
       16;  ///< of each function; page 0 belongs to the device, the others are allocated
   std::uint8_t log_max_qp = 12;
@@ -49,7 +52,14 @@ struct command_limits {
   std::uint16_t port_mtu = 4200;
   std::uint16_t msix_vectors = 0;
   std::uint64_t mac = 0;  ///< of function 0; function n has mac + n
+  /// Of data packets unless somebody decides otherwise. They belong together: a function of this
+  /// priority may have this DSCP.
+  std::uint8_t priority = 3;
+  std::uint8_t dscp = 24;
 };
+
+/// The congestion control registers of a function.
+enum class rp_register : std::uint8_t { rate, target, current, timer, qpn };
 
 struct command_result {
   command_status status = command_status::Ok;
@@ -64,8 +74,14 @@ struct command_effects {
   std::optional<qp_command> qp;
   std::optional<cq_command> cq;
   std::optional<srq_command> srq;
+  bool vports = false;      ///< the virtual ports are others: command_core::vports
+  bool partitions = false;  ///< the partitions are others: command_core::partitions
+  /// All that this function has goes, too: command_core::teardown_step.
+  std::optional<std::uint16_t> teardown;
 
-  [[nodiscard]] bool none() const { return lines.empty() && !qp && !cq && !srq; }
+  [[nodiscard]] bool none() const {
+    return lines.empty() && !qp && !cq && !srq && !vports && !partitions && !teardown;
+  }
 };
 
 class command_core {
@@ -73,7 +89,8 @@ class command_core {
   static constexpr std::size_t WindowBytes = bar0::CmdInBytes;
   using command_input = std::span<const std::uint8_t>;
 
-  explicit command_core(const command_limits& limits);
+  /// `counters`: what QUERY_VPORT_COUNTER shows; they must live as long. None: all are zero.
+  explicit command_core(const command_limits& limits, const counter_block* counters = nullptr);
 
   /// Executes the command in `input` for `function`; `output` is the whole window and is cleared
   /// beyond the output.
@@ -90,8 +107,16 @@ class command_core {
   void observe(context_kind kind, std::uint32_t index,
                const std::array<std::uint8_t, BeatBytes>& line);
 
-  /// Of the last command.
+  /// Of the last command or step.
   [[nodiscard]] const command_effects& effects() const { return effects_; }
+
+  /// Takes away one of the things that a function has: QPs first, then SRQs, CQs, keys, EQs, and in
+  /// the end what has no lines. False if nothing was left, and then there are no effects.
+  ///
+  /// For a command whose effects say `teardown`, until it returns false; likewise for the reset of
+  /// a function, which gives no commands from the first step on. A VF that was reset keeps what the
+  /// PF has decided about it; the PF's reset ends that, too, and all VFs.
+  bool teardown_step(std::uint16_t function);
 
   [[nodiscard]] const command_tables& tables() const { return tables_; }
 
@@ -101,9 +126,27 @@ class command_core {
   }
 
   [[nodiscard]] hca_cap capabilities(std::uint16_t function) const;
-  [[nodiscard]] nic_vport_context vport(std::uint16_t function) const;
 
-  [[nodiscard]] std::uint64_t mac(std::uint16_t function) const { return limits_.mac + function; }
+  [[nodiscard]] const nic_vport_context& vport(std::uint16_t function) const {
+    return tables_.functions[function].port.context;
+  }
+
+  [[nodiscard]] std::uint64_t mac(std::uint16_t function) const {
+    return vport(function).permanent_address;
+  }
+
+  /// How many VFs the host has enabled, for HCA_CAP.
+  void set_vfs(std::uint16_t enabled) { vfs_ = enabled; }
+
+  [[nodiscard]] vport_table vports() const;
+  [[nodiscard]] partition_table partitions() const;
+  /// Of the context RAM, that a function's partition has; of the PF's what no VF has.
+  [[nodiscard]] by_table<std::uint64_t> context_bytes(std::uint16_t function) const;
+
+  /// The RP_* registers: of the QP that RP_QPN selects. 0 if it is not there, or not the function's.
+  [[nodiscard]] std::uint32_t rp_read(std::uint16_t function, rp_register which) const;
+  /// False if the function may not; nothing changes then.
+  bool rp_write(std::uint16_t function, rp_register which, std::uint32_t value);
 
   [[nodiscard]] const command_limits& limits() const { return limits_; }
 
@@ -138,16 +181,64 @@ class command_core {
 
   static command_result done() { return {.output_bytes = cmd_out::Size}; }
 
+  static command_result too_short() {
+    return fail(command_status::BadInputLength, command_syndrome::InputLength);
+  }
+
+  static command_result refused_field() {
+    return fail(command_status::BadParameter, command_syndrome::FieldValue);
+  }
+
   // commands.cpp
   command_result dispatch(const cmd_in& head, command_input input, std::uint8_t* output);
   command_result dispatch_object(const cmd_in& head, command_input input, std::uint8_t* output);
-  command_result enable(const cmd_in& head, bool on);
-  command_result teardown();
   command_result alloc_pd(std::uint8_t* output);
   command_result dealloc_pd(std::uint32_t number);
   command_result alloc_uar(std::uint8_t* output);
   command_result dealloc_uar(std::uint32_t number);
+  void clear_effects();
+
+  // function_commands.cpp
+  [[nodiscard]] function_record fresh_function(std::uint16_t function) const;
+  [[nodiscard]] std::vector<function_record> fresh_functions() const;
+  command_result enable(const cmd_in& head);
+  command_result enable_own();
+  command_result enable_vf(std::uint16_t function);
+  command_result disable(const cmd_in& head);
+  command_result init();
+  command_result teardown(const cmd_in& head);
+  command_result query_function(const cmd_in& head, std::uint8_t* output);
+  command_result modify_function(command_input input);
+  failure decide(const modify_function_in& wanted, port_record& port) const;
+  failure divide(std::uint16_t function, const by_table<context_range>& wanted);
+  [[nodiscard]] std::uint32_t table_end(table_kind kind) const;
+  [[nodiscard]] bool has_objects(std::uint16_t function) const;
+  [[nodiscard]] bool has_vfs() const;
+
+  // teardown.cpp
+  bool destroy_one(std::uint16_t function);
+  bool release(std::uint16_t function);
+  bool release_all();
+
+  // vport_commands.cpp
+  /// An address that a port can have: not that of a group, not none.
+  static bool is_station(std::uint64_t mac) {
+    constexpr std::uint64_t Group = std::uint64_t{1} << 40;
+    return mac != 0 && (mac & Group) == 0;
+  }
+
+  static void give_address(port_record& port, std::uint64_t mac);
+  failure find_port(command_input input, std::uint16_t& function) const;
+  [[nodiscard]] bool takes_address(std::uint16_t function, std::uint64_t mac) const;
+  command_result query_vport(command_input input, std::uint8_t* output);
+  command_result modify_vport(command_input input);
+  command_result query_vport_state(command_input input, std::uint8_t* output);
+  command_result modify_vport_state(command_input input);
+  command_result query_vport_counter(command_input input, std::uint8_t* output);
+  command_result query_roce_address(command_input input, std::uint8_t* output);
   command_result set_roce_address(command_input input);
+  failure check_source(const roce_addr_layout& source) const;
+  failure check_class(const ads& path, std::uint8_t traffic_class) const;
 
   // mkey_commands.cpp
   command_result create_mkey(command_input input, std::uint8_t* output);
@@ -162,6 +253,7 @@ class command_core {
   command_result query_eq(std::uint32_t number, std::uint8_t* output);
   command_result create_cq(command_input input, std::uint8_t* output);
   command_result destroy_cq(std::uint32_t number);
+  command_result modify_cq(command_input input);
   command_result query_cq(std::uint32_t number, std::uint8_t* output);
   command_result create_srq(command_input input, std::uint8_t* output);
   command_result destroy_srq(std::uint32_t number);
@@ -178,6 +270,9 @@ class command_core {
   command_result query_qp(std::uint32_t number, std::uint8_t* output);
   void count_qp(const qpc& context, int change);
   void tell_owners(std::uint32_t qpn, const qp_record& qp);
+
+  /// To be called whenever the owners are told that a QP is in RST: they count, too.
+  std::uint8_t next_life(std::uint32_t qpn) { return ++tables_.lives[qpn]; }
 
   // qp_transitions.cpp
   command_result modify_qp(const cmd_in& head, command_input input);
@@ -220,7 +315,16 @@ class command_core {
 
   [[nodiscard]] const function_record& mine() const { return tables_.functions[caller_]; }
 
+  /// The caller may set what is privileged.
+  [[nodiscard]] bool trusted() const { return caller_ == 0 || mine().port.trust; }
+
+  static command_result not_trusted() {
+    return fail(command_status::BadParameter, command_syndrome::NotTrusted);
+  }
+
   command_limits limits_;
+  const counter_block* counters_;
+  std::uint16_t vfs_ = 0;
   std::uint16_t caller_ = 0;
   command_effects effects_;
   command_tables tables_;

@@ -102,15 +102,15 @@ command_result command_core::create_mkey(command_input input, std::uint8_t* outp
   mkey_record key{.function = caller_, .context = wanted};
   key.lines = static_cast<std::uint32_t>((pages + LineEntries - 1) / LineEntries);
   if (paged) {
-    const auto first = tables_.mtt_lines.take(key.lines);
+    const auto first = mine().numbers[table_kind::mtt_lines].take_run(key.lines);
     if (!first) {
       return full();
     }
     key.first_line = *first;
   }
-  const std::uint32_t index = tables_.mkey_numbers.take();
+  const std::uint32_t index = mine().numbers[table_kind::mkeys].take();
   if (index == 0) {
-    tables_.mtt_lines.give_back(key.first_line, key.lines);
+    mine().numbers[table_kind::mtt_lines].give_back(key.first_line, key.lines);
     return full();
   }
   for (std::uint32_t i = 0; i < key.lines; ++i) {
@@ -158,9 +158,9 @@ command_result command_core::destroy_mkey(std::uint32_t number) {
   }
   --tables_.pds.at(key->context.pd).users;
   write_line(context_kind::mkey, number, mkey_line{});
-  tables_.mtt_lines.give_back(key->first_line, key->lines);
+  mine().numbers[table_kind::mtt_lines].give_back(key->first_line, key->lines);
   tables_.mkeys.erase(number);
-  tables_.mkey_numbers.give_back(number);
+  mine().numbers[table_kind::mkeys].give_back(number);
   return done();
 }
 

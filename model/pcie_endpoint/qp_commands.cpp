@@ -216,7 +216,7 @@ command_result command_core::create_qp(command_input input, std::uint8_t* output
   if (!base) {
     return why;
   }
-  const std::uint32_t qpn = tables_.qp_numbers.take();
+  const std::uint32_t qpn = mine().numbers[table_kind::qps].take();
   if (qpn == 0) {
     return full();
   }
@@ -254,6 +254,7 @@ command_result command_core::create_qp(command_input input, std::uint8_t* output
       common.no_rq = 1;
       break;
   }
+  qp.address.life = next_life(qpn);
   write_line(context_kind::qpc_address, qpn, qp.address);
   write_line(context_kind::qpc_requester, qpn, qp.requester);
   write_line(context_kind::qpc_responder, qpn, qp.responder);
@@ -283,7 +284,7 @@ command_result command_core::destroy_qp(std::uint32_t number) {
   count_qp(qp->created, -1);
   // First the line that says that there is a QP, so that nobody sees half of one.
   write_line(context_kind::qpc_common, number, qpc_common{});
-  write_line(context_kind::qpc_address, number, qpc_address{});
+  write_line(context_kind::qpc_address, number, qpc_address{.life = next_life(number)});
   write_line(context_kind::qpc_requester, number, qpc_requester{});
   write_line(context_kind::qpc_responder, number, qpc_responder{});
   qp->common.state = qp_state::Reset;
@@ -292,7 +293,7 @@ command_result command_core::destroy_qp(std::uint32_t number) {
   effects_.qp->requester = {};
   effects_.qp->responder = {};
   tables_.qps.erase(number);
-  tables_.qp_numbers.give_back(number);
+  mine().numbers[table_kind::qps].give_back(number);
   return done();
 }
 

@@ -148,16 +148,27 @@ command_core::failure command_core::set_source(qp_record& qp, const ads& path) c
     return fail(command_status::BadIndex, command_syndrome::NoGid);
   }
   const roce_addr_layout& source = function.gids[path.src_addr_index].address;
+  if (failure refused = check_source(source)) {
+    return refused;
+  }
+  const std::uint8_t tclass = traffic_class(path);
+  if (failure refused = check_class(path, tclass)) {
+    return refused;
+  }
+  // An entry that says nothing of its own is the port's.
+  const port_record& port = function.port;
+  const bool tagged = source.vlan_valid != 0 || port.vlan.has_value();
   qpc_address& address = qp.address;
-  address = {};
+  address = {.life = address.life};
   address.ip_version = is_ipv4_gid(source.source_l3_address) ? 4 : 6;
-  address.vlan_valid = source.vlan_valid;
-  address.vlan_id = source.vlan_valid != 0 ? source.vlan_id : 0;
+  address.smac = source.source_mac != 0 ? source.source_mac : port.context.permanent_address;
+  address.vlan_valid = tagged ? 1 : 0;
+  address.vlan_id = source.vlan_valid != 0 ? source.vlan_id : port.vlan.value_or(0);
   address.gid_index = path.src_addr_index;
   address.src_ip = source.source_l3_address;
   address.pkey = qp.common.pkey;
   address.eth_prio = path.eth_prio;
-  address.tclass = traffic_class(path);
+  address.tclass = tclass;
   address.hop_limit = path.hop_limit;
   address.flow_label = path.flow_label;
   address.udp_sport = path.udp_sport;
@@ -326,7 +337,7 @@ command_result command_core::reset_qp(std::uint32_t number) {
     return fail(command_status::BadResource, command_syndrome::NoQp);
   }
   qp->context = qp->created;
-  qp->address = {};
+  qp->address = {.life = next_life(number)};
   qp->requester = {};
   qp->responder = {};
   qpc_common& common = qp->common;

@@ -58,7 +58,7 @@ command_result command_core::create_eq(command_input input, std::uint8_t* output
   if (!base) {
     return why;
   }
-  const std::uint32_t eqn = tables_.eq_numbers.take();
+  const std::uint32_t eqn = mine().numbers[table_kind::eqs].take();
   if (eqn == 0) {
     return full();
   }
@@ -91,7 +91,7 @@ command_result command_core::destroy_eq(std::uint32_t number) {
   write_line(context_kind::eqc, number, eqc_line{});
   tell_completion(number, eqc_line{});
   tables_.eqs.erase(number);
-  tables_.eq_numbers.give_back(number);
+  mine().numbers[table_kind::eqs].give_back(number);
   return done();
 }
 
@@ -134,6 +134,9 @@ command_result command_core::create_cq(command_input input, std::uint8_t* output
   if (wanted.log_cq_size > limits_.log_max_cq_size) {
     return fail(command_status::LimitExceeded, command_syndrome::QueueSize);
   }
+  if (wanted.cq_period_mode != 0) {
+    return fail(command_status::BadParameter, command_syndrome::Moderation);
+  }
   if (wanted.cqe_sz > 1 || wanted.cqe_comp_en != 0 || wanted.apu_cq != 0 || wanted.cc != 0 ||
       wanted.dbr_umem_valid != 0 || in.cq_umem_valid != 0 || !is_arm_state(wanted.st)) {
     return fail(command_status::BadParameter, command_syndrome::Option);
@@ -147,7 +150,7 @@ command_result command_core::create_cq(command_input input, std::uint8_t* output
   if (!base) {
     return why;
   }
-  const std::uint32_t cqn = tables_.cq_numbers.take();
+  const std::uint32_t cqn = mine().numbers[table_kind::cqs].take();
   if (cqn == 0) {
     return full();
   }
@@ -157,7 +160,7 @@ command_result command_core::create_cq(command_input input, std::uint8_t* output
   cq_record& cq = tables_.cqs[cqn];
   cq.function = caller_;
   cq.context = wanted;
-  cqc_line line;
+  cqc_line& line = cq.line;
   line.valid = 1;
   line.arm_state = wanted.st;
   line.oi = wanted.oi;
@@ -189,7 +192,38 @@ command_result command_core::destroy_cq(std::uint32_t number) {
   write_line(context_kind::cqc, number, cqc_line{});
   tell_completion(number, cqc_line{});
   tables_.cqs.erase(number);
-  tables_.cq_numbers.give_back(number);
+  mine().numbers[table_kind::cqs].give_back(number);
+  return done();
+}
+
+/// Moderation alone, of a CQ that goes on: completion keeps its counters.
+command_result command_core::modify_cq(command_input input) {
+  if (input.size() < modify_cq_in::Size) {
+    return too_short();
+  }
+  const modify_cq_in in = modify_cq_in::unpack(input.data());
+  cq_record* cq = owned(tables_.cqs, in.cqn);
+  if (cq == nullptr) {
+    return fail(command_status::BadResource, command_syndrome::NoCq);
+  }
+  constexpr std::uint32_t Moderation = CqSelectPeriod | CqSelectCount | CqSelectPeriodMode;
+  if (in.op_mod != 0 || (in.field_select & ~Moderation) != 0) {
+    return fail(command_status::BadParameter, command_syndrome::Option);
+  }
+  if ((in.field_select & CqSelectPeriodMode) != 0 && in.cq_context.cq_period_mode != 0) {
+    return fail(command_status::BadParameter, command_syndrome::Moderation);
+  }
+  if ((in.field_select & CqSelectPeriod) != 0) {
+    cq->context.cq_period = in.cq_context.cq_period;
+    cq->line.period = in.cq_context.cq_period;
+  }
+  if ((in.field_select & CqSelectCount) != 0) {
+    cq->context.cq_max_count = in.cq_context.cq_max_count;
+    cq->line.max_count = in.cq_context.cq_max_count;
+  }
+  write_line(context_kind::cqc, in.cqn, cq->line);
+  tell_completion(in.cqn, cq->line);
+  effects_.cq->modify = true;
   return done();
 }
 
@@ -241,7 +275,7 @@ command_result command_core::create_srq(command_input input, std::uint8_t* outpu
   if (!base) {
     return why;
   }
-  const std::uint32_t srqn = tables_.srq_numbers.take();
+  const std::uint32_t srqn = mine().numbers[table_kind::srqs].take();
   if (srqn == 0) {
     return full();
   }
@@ -276,7 +310,7 @@ command_result command_core::destroy_srq(std::uint32_t number) {
   write_line(context_kind::srq, number, srq_line{});
   tell_responder(number, srq_line{});
   tables_.srqs.erase(number);
-  tables_.srq_numbers.give_back(number);
+  mine().numbers[table_kind::srqs].give_back(number);
   return done();
 }
 

@@ -6,16 +6,7 @@
 
 namespace carillon {
 
-std::uint32_t number_pool::take() {
-  if (!free_.empty()) {
-    const std::uint32_t number = *free_.begin();
-    free_.erase(free_.begin());
-    return number;
-  }
-  return next_ < end_ ? next_++ : 0;
-}
-
-std::optional<std::uint32_t> run_pool::take(std::uint32_t count) {
+std::optional<std::uint32_t> number_pool::take_run(std::uint32_t count) {
   for (auto run = free_.begin(); run != free_.end(); ++run) {
     const auto [first, length] = *run;
     if (length < count) {
@@ -30,13 +21,37 @@ std::optional<std::uint32_t> run_pool::take(std::uint32_t count) {
   return std::nullopt;
 }
 
-void run_pool::give_back(std::uint32_t first, std::uint32_t count) {
+bool number_pool::take_at(std::uint32_t first, std::uint32_t count) {
+  if (count == 0) {
+    return true;
+  }
+  auto run = free_.upper_bound(first);
+  if (run == free_.begin()) {
+    return false;
+  }
+  --run;
+  const auto [start, length] = *run;
+  const std::uint32_t before = first - start;
+  if (before > length || count > length - before) {
+    return false;
+  }
+  free_.erase(run);
+  if (before != 0) {
+    free_.emplace(start, before);
+  }
+  if (length - before > count) {
+    free_.emplace(first + count, length - before - count);
+  }
+  return true;
+}
+
+void number_pool::give_back(std::uint32_t first, std::uint32_t count) {
   if (count == 0) {
     return;
   }
   auto after = free_.lower_bound(first);
   CARILLON_CHECK(after == free_.end() || first + count <= after->first,
-                 "pcie_endpoint: translation lines from {} on are given back twice", first);
+                 "pcie_endpoint: the numbers from {} on are given back twice", first);
   if (after != free_.begin()) {
     const auto before = std::prev(after);
     if (before->first + before->second == first) {

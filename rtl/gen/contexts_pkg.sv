@@ -72,6 +72,32 @@ package contexts_pkg;
   localparam logic [31:0] FunctionPartition = 32'h00000080;
   // field_select of MODIFY_FUNCTION on the PF: arbitration.
   localparam logic [31:0] FunctionScheduler = 32'h00000100;
+  // profile of TEARDOWN_HCA: what is left goes, too; 0 refuses instead.
+  localparam logic [31:0] TeardownForce = 32'h00000001;
+  // op_mod of QUERY_ and MODIFY_VPORT_STATE: the port as its function has it.
+  localparam logic [31:0] VportStateNic = 32'h00000000;
+  // op_mod of QUERY_ and MODIFY_VPORT_STATE: the port as the PF has it.
+  localparam logic [31:0] VportStateEswitch = 32'h00000001;
+  // vport_number of QUERY_VPORT_COUNTER: the whole chip, for the PF.
+  localparam logic [31:0] VportUplink = 32'h0000ffff;
+  // field_select of MODIFY_CQ: cq_period.
+  localparam logic [31:0] CqSelectPeriod = 32'h00000001;
+  // field_select of MODIFY_CQ: cq_max_count.
+  localparam logic [31:0] CqSelectCount = 32'h00000002;
+  // field_select of MODIFY_CQ: cq_period_mode.
+  localparam logic [31:0] CqSelectPeriodMode = 32'h00000010;
+  // field_select of MODIFY_NIC_VPORT_CONTEXT: roce_en.
+  localparam logic [31:0] VportSelectRoce = 32'h00000002;
+  // field_select of MODIFY_NIC_VPORT_CONTEXT: permanent_address.
+  localparam logic [31:0] VportSelectAddress = 32'h00000008;
+  // field_select of MODIFY_NIC_VPORT_CONTEXT: promisc_uc, promisc_mc, promisc_all.
+  localparam logic [31:0] VportSelectPromisc = 32'h00000010;
+  // field_select of MODIFY_NIC_VPORT_CONTEXT: mtu.
+  localparam logic [31:0] VportSelectMtu = 32'h00000040;
+  // field_select of MODIFY_NIC_VPORT_CONTEXT: port_guid.
+  localparam logic [31:0] VportSelectPortGuid = 32'h00000100;
+  // field_select of MODIFY_NIC_VPORT_CONTEXT: node_guid.
+  localparam logic [31:0] VportSelectNodeGuid = 32'h00000200;
   // op_mod of ARM_RQ: the number is an SRQ's.
   localparam logic [31:0] ArmRqSrq = 32'h00000001;
 
@@ -966,7 +992,7 @@ package contexts_pkg;
     logic [15:0] reserved_0;
     logic [15:0] op_mod;  // modifier
     logic [7:0] reserved_1;
-    logic [23:0] number;  // object, or function in the low 16 bits (ENABLE_HCA, DISABLE_HCA)
+    logic [23:0] number;
     logic [31:0] argument;  // depends on the command
   } cmd_in_t;
   localparam int unsigned CmdInBytes = 16;
@@ -1080,6 +1106,97 @@ package contexts_pkg;
   } set_roce_address_in_t;
   localparam int unsigned SetRoceAddressInBytes = 48;
 
+  // Input of MODIFY_CQ.
+  typedef struct packed {
+    logic [15:0] opcode;  // command; command_opcode_e
+    logic [15:0] uid;  // user context
+    logic [15:0] reserved_0;
+    logic [15:0] op_mod;  // modifier
+    logic [7:0] reserved_1;
+    logic [23:0] cqn;  // CQ number
+    logic [31:0] field_select;  // what to change
+    cqc_t cq_context;  // new values
+    logic [1535:0] reserved_2;
+  } modify_cq_in_t;
+  localparam int unsigned ModifyCqInBytes = 272;
+
+  // Input of QUERY_VPORT_STATE, MODIFY_VPORT_STATE and QUERY_NIC_VPORT_CONTEXT.
+  typedef struct packed {
+    logic [15:0] opcode;  // command; command_opcode_e
+    logic [15:0] uid;  // user context
+    logic [15:0] reserved_0;
+    logic [15:0] op_mod;  // modifier
+    logic other_vport;  // 1: the port named here, 0: the caller's
+    logic [14:0] reserved_1;
+    logic [15:0] vport_number;  // 0 the PF, i + 1 VF i
+    logic [23:0] reserved_2;
+    logic [3:0] admin_state;  // vport_link_state that MODIFY_VPORT_STATE sets
+    logic [3:0] reserved_3;
+  } vport_state_in_t;
+  localparam int unsigned VportStateInBytes = 16;
+
+  // Output of QUERY_VPORT_STATE.
+  typedef struct packed {
+    logic [7:0] status;  // result; command_status_e
+    logic [23:0] reserved_0;
+    logic [31:0] syndrome;  // detail of a failure
+    logic [31:0] reserved_1;
+    logic [23:0] reserved_2;
+    logic [3:0] admin_state;  // vport_link_state as it was set
+    logic [3:0] state;  // 0 down, 1 up
+  } query_vport_state_out_t;
+  localparam int unsigned QueryVportStateOutBytes = 16;
+
+  // Input of QUERY_VPORT_COUNTER.
+  typedef struct packed {
+    logic [15:0] opcode;  // command; command_opcode_e
+    logic [15:0] uid;  // user context
+    logic [15:0] reserved_0;
+    logic [15:0] op_mod;  // modifier
+    logic other_vport;  // 1: the port named here, 0: the caller's
+    logic [14:0] reserved_1;
+    logic [15:0] vport_number;  // 0 the PF, i + 1 VF i
+    logic [95:0] reserved_2;
+    logic clear;  // start again from zero: refused
+    logic [30:0] reserved_3;
+    logic [31:0] reserved_4;
+  } query_vport_counter_in_t;
+  localparam int unsigned QueryVportCounterInBytes = 32;
+
+  // Output of QUERY_VPORT_COUNTER. The counters follow, 64 bits each, in the order of the list of
+  // counters. Ours: mlx5's has other counters.
+  typedef struct packed {
+    logic [7:0] status;  // result; command_status_e
+    logic [23:0] reserved_0;
+    logic [31:0] syndrome;  // detail of a failure
+    logic [31:0] reserved_1;
+    logic [31:0] count;  // counters that follow
+  } query_vport_counter_out_t;
+  localparam int unsigned QueryVportCounterOutBytes = 16;
+
+  // Input of QUERY_ROCE_ADDRESS.
+  typedef struct packed {
+    logic [15:0] opcode;  // command; command_opcode_e
+    logic [15:0] uid;  // user context
+    logic [15:0] reserved_0;
+    logic [15:0] op_mod;  // modifier
+    logic [15:0] roce_address_index;  // GID index
+    logic [11:0] reserved_1;
+    logic [3:0] vhca_port_num;  // port
+    logic [31:0] reserved_2;
+  } query_roce_address_in_t;
+  localparam int unsigned QueryRoceAddressInBytes = 16;
+
+  // Output of QUERY_ROCE_ADDRESS.
+  typedef struct packed {
+    logic [7:0] status;  // result; command_status_e
+    logic [23:0] reserved_0;
+    logic [31:0] syndrome;  // detail of a failure
+    logic [63:0] reserved_1;
+    roce_addr_layout_t roce_address;  // entry, zero if there is none
+  } query_roce_address_out_t;
+  localparam int unsigned QueryRoceAddressOutBytes = 48;
+
   // Capabilities that a driver needs, as QUERY_HCA_CAP and the HCA_CAP window give them. Ours,
   // not mlx5's.
   typedef struct packed {
@@ -1106,7 +1223,9 @@ package contexts_pkg;
     logic roce_v2;  // RoCE version 2
     logic atomic;  // atomics
     logic vport_group_manager;  // may change other virtual ports
-    logic [23:0] reserved_0;
+    logic trust;  // may change privileged fields
+    logic [2:0] qos;  // priority of its port; without trust its QPs must have it
+    logic [19:0] reserved_0;
     logic [2:0] max_mtu;  // largest path MTU; mtu_code_e
     logic [15:0] clock_mhz;  // core clock, the unit of timestamps
     logic [7:0] log_max_srq;  // log2 of its SRQs
@@ -1114,7 +1233,13 @@ package contexts_pkg;
     logic [15:0] link_gbps;  // port rate
     logic [7:0] num_pkeys;  // entries of the P_Key table
     logic [7:0] log_max_mtt;  // log2 of the translation entries of all keys
-    logic [223:0] reserved_1;
+    logic [31:0] num_qps;  // QP numbers of its partition; log_max_qp is rounded down
+    logic [31:0] num_cqs;  // CQ numbers
+    logic [31:0] num_eqs;  // EQ numbers
+    logic [31:0] num_srqs;  // SRQ numbers
+    logic [31:0] num_mkeys;  // indices of memory keys
+    logic [31:0] num_mtt_lines;  // translation lines
+    logic [31:0] reserved_1;
   } hca_cap_t;
   localparam int unsigned HcaCapBytes = 64;
 

@@ -126,7 +126,8 @@ package registers_pkg;
     CommandSyndromeSpoofed = 32'h21,
     CommandSyndromeVportDown = 32'h22,
     CommandSyndromeModeration = 32'h23,
-    CommandSyndromeMailbox = 32'h24
+    CommandSyndromeMailbox = 32'h24,
+    CommandSyndromeFieldValue = 32'h26
   } command_syndrome_e;
 
   // Registers of one function. Values are big-endian on the bus.

@@ -159,10 +159,45 @@ class commands : public testing::Test {
     EXPECT_EQ(out.number, 0U);
   }
 
+  /// The upper half of every table belongs to the VFs, in equal parts.
+  [[nodiscard]] function_context share_of(std::uint16_t vf) const {
+    const command_limits& all = core.limits();
+    const auto part = [&](unsigned log_size) {
+      const std::uint32_t half = 1U << (log_size - 1);
+      const std::uint32_t count = half / (all.functions - 1U);
+      return context_range{half + (vf - 1U) * count, count};
+    };
+    function_context share;
+    share.qps = part(all.log_max_qp);
+    share.cqs = part(all.log_max_cq);
+    share.eqs = part(all.log_max_eq);
+    share.srqs = part(all.log_max_srq);
+    share.mkeys = part(all.log_max_mkey);
+    share.mtt_lines = part(all.log_max_mtt_lines);
+    return share;
+  }
+
+  static input decide(std::uint16_t function, std::uint32_t fields, const function_context& values) {
+    modify_function_in in;
+    in.opcode = command_opcode::ModifyFunction;
+    in.function_id = function;
+    in.field_select = fields;
+    in.function_context = values;
+    return packed(in);
+  }
+
+  /// A VF needs the PF, which gives it its share.
   void bring_up(std::uint16_t function = 0) {
-    make(simple(command_opcode::EnableHca, function), function);
+    if (function != 0) {
+      if (core.init_state(0) != 2) {
+        bring_up();
+      }
+      make(decide(function, FunctionPartition, share_of(function)));
+      make(simple(command_opcode::EnableHca, function));
+    }
+    make(simple(command_opcode::EnableHca), function);
     make(simple(command_opcode::InitHca), function);
-    make(packed(gid_request(0, ip(1))), function);
+    make(packed(gid_request(0, ip(static_cast<std::uint8_t>(function + 1)))), function);
   }
 
   /// Function 0 with a PD, a UAR page and a CQ.
