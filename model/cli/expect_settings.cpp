@@ -60,7 +60,8 @@ const std::vector<std::string>& summary_keys() {
   static const std::vector<std::string> Keys = {
       "schema",   "scenario", "seed",       "profile", "impl",  "messages", "simulated_ns",
       "latency",  "stages",   "path",       "places",  "rates", "checks",   "points",
-      "counters", "workload", "parameters", "stats",   "faults"};
+      "counters", "workload", "parameters", "stats",   "faults",
+      "tenants",  "functions", "diagnosis"};
   return Keys;
 }
 

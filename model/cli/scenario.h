@@ -152,6 +152,8 @@ struct workload_spec {
   bool wait_for_function = false;    ///< a tenant that finds no VF waits for one instead of failing
   std::vector<tenant_table> tenant;  ///< the first tenants, in order
 
+  [[nodiscard]] bool has_tenants() const { return tenants != 0 || !tenant.empty(); }
+
   /// Whether the payload travels in the WQE: `automatic` inlines what fits into `limit` bytes.
   [[nodiscard]] bool inlined(std::uint32_t limit) const {
     return inline_data == inline_mode::always ||
