@@ -29,11 +29,14 @@ dma_engine::dma_engine(const sc_core::sc_module_name& name, nic_shared& nic, por
       link_(connected.link),
       answers_(std::move(connected.answers)),
       completions_(connected.completions),
+      functions_(connected.functions),
+      errors_(connected.errors),
       tags_(static_cast<std::size_t>(nic.context.params.pcie.tags),
             static_cast<ps_t>(nic.context.params.pcie.completion_timeout_ps)),
       fence_client_(Nobody),
       link_reason_(nic.context.trace.intern("link")),
-      timeout_reason_(nic.context.trace.intern("completion_timeout")) {
+      timeout_reason_(nic.context.trace.intern("completion_timeout")),
+      reset_reason_(nic.context.trace.intern("function_reset")) {
   // The sources' states are referred to by the port monitor: they must not move any more.
   reads_.reserve(connected.reads.size());
   writes_.reserve(connected.writes.size());
@@ -73,6 +76,8 @@ dma_engine::dma_engine(const sc_core::sc_module_name& name, nic_shared& nic, por
   }
   completions_.to(*this, site());
   watch(completions_, {});
+  errors_.from(*this, site());
+  functions_.wakes(*this);
 }
 
 blocker dma_engine::because(std::string name, const verdict& state, blocked why) {
@@ -93,7 +98,11 @@ void dma_engine::evaluate(cycle_t t) {
   if (tags_.overdue(time_of(t))) {
     give_up(t);
   }
+  if (functions_.read(t).resets != resets_seen_ || aborting_) {
+    abort(t);
+  }
   transmit(t);
+  send_report(t);
   set_timer();
 }
 
@@ -105,6 +114,7 @@ void dma_engine::receive(cycle_t t) {
   const read_tags::verdict kind = tags_.judge(item);
   if (kind == read_tags::verdict::unexpected) {
     nic_.counters.add(counter::PcieRxUnexpectedCompletions);
+    report(0, pcie_error_kind::unexpected_completion);
     return;
   }
   read_tags::flight& read = tags_[item.tag];
@@ -115,10 +125,13 @@ void dma_engine::receive(cycle_t t) {
     status = item.status == static_cast<std::uint8_t>(completion_status::CompleterAbort)
                  ? dma_status::completer_abort
                  : dma_status::unsupported_request;
+    report(group.function, status == dma_status::completer_abort ? pcie_error_kind::aborted
+                                                                 : pcie_error_kind::refused);
   } else {
     settled = data_bytes(item);
     if (item.poisoned) {
       status = dma_status::poisoned;
+      report(group.function, pcie_error_kind::poisoned_completion);
     } else {
       std::memcpy(group.into.data() + read.offset, item.data.data() + (item.lower_address & 3U),
                   settled);
@@ -173,6 +186,7 @@ void dma_engine::give_up(cycle_t t) {
   if (group.status == dma_status::ok) {
     group.status = dma_status::timeout;
   }
+  report(group.function, pcie_error_kind::completion_timeout);
   const trace_ref history =
       context_.trace.wait(read.trace, reads_[group.client].site, timeout_reason_, sent, time_of(t));
   settle(t, read.group, read.missing, history, 1);
@@ -210,6 +224,7 @@ void dma_engine::on_time(ps_t now, std::uint64_t /*what*/) {
 
 void dma_engine::transmit(cycle_t t) {
   credits_short_ = false;
+  dropped_ = false;
   write_why_ = blocked::none;
   read_why_ = blocked::none;
   const ps_t next_edge = time_of(t + 1);
@@ -225,7 +240,7 @@ void dma_engine::transmit(cycle_t t) {
       sent = writes_first ? send_read(t) : send_write(t);
     }
   }
-  explain_inputs(t, link_busy || link_.free_at() >= next_edge, sent);
+  explain_inputs(t, link_busy || link_.free_at() >= next_edge, sent || dropped_);
   bool waiting = read_.active || write_.active;
   for (const auto* answers : answers_) {
     waiting = waiting || answers->takeable(t) || answers->next_take() <= t + 1;
@@ -239,7 +254,9 @@ void dma_engine::transmit(cycle_t t) {
   if (!waiting) {
     return;
   }
-  if (sent || link_busy) {
+  if (dropped_) {
+    wake(t + 1);
+  } else if (sent || link_busy) {
     // The first cycle in which the serializer becomes free before the next edge.
     wake(std::max(t + 1, link_.free_at() / context_.clock.period()));
   }
@@ -252,7 +269,7 @@ bool dma_engine::send_answer(cycle_t t) {
       continue;
     }
     const std::uint16_t length = answers->front().length;
-    const bool ok = answers->front().status == 0;
+    const bool ok = answers->front().status == 0 && !answers->front().without_data;
     if (!link_.can_send(tlp_class::completion, ok ? length : 0)) {
       credits_short_ = true;
       continue;
@@ -261,7 +278,7 @@ bool dma_engine::send_answer(cycle_t t) {
     cycle_t since = t;
     std::uint64_t last_tlp = 0;
     tlp* packet = prepare(item.trace, site(), since, last_tlp, t);
-    make_completion(*packet, item.function, item.requester, item.tag,
+    make_completion(*packet, functions_.read(t).routing_id(item.function), item.requester, item.tag,
                     static_cast<completion_status>(item.status), length, item.lower_address,
                     item.data.data(), ok ? length : 0);
     link_.send(packet);
@@ -291,7 +308,9 @@ bool dma_engine::fenced(const read_source& source, cycle_t t) const {
 }
 
 bool dma_engine::send_write(cycle_t t) {
-  const auto mps = static_cast<std::uint32_t>(context_.params.pcie.mps);
+  const function_map& map = functions_.read(t);
+  const std::uint32_t mps = std::min<std::uint32_t>(
+      static_cast<std::uint32_t>(context_.params.pcie.mps), map.max_payload);
   std::uint64_t address = 0;
   std::uint32_t left = 0;
   std::size_t client = Nobody;
@@ -303,6 +322,11 @@ bool dma_engine::send_write(cycle_t t) {
     // While the beats of the request before it still come in, the oldest keeps its place and the
     // others wait.
     if (client == Nobody || !writes_[client].requests.takeable(t)) {
+      return false;
+    }
+    if (!map.masters(writes_[client].requests.front().function)) {
+      drop_write(writes_[client].requests.take(t), client);
+      dropped_ = true;
       return false;
     }
     address = writes_[client].requests.front().address;
@@ -328,12 +352,13 @@ bool dma_engine::send_write(cycle_t t) {
   }
   dma_write& item = write_.item;
   tlp* packet = prepare(item.trace, writes_[write_.client].site, write_.since, write_.last_tlp, t);
-  make_memory_write(*packet, item.function, address,
+  make_memory_write(*packet, map.routing_id(item.function), address,
                     item.from.data() + item.from_offset + write_.sent, bytes);
   write_.sent += bytes;
   const bool last = write_.sent == item.length;
   // What completes a message is visible after all of it.
-  if (writes_[write_.client].relaxed && !(last && item.point != milestone::count_)) {
+  if (writes_[write_.client].relaxed && map.relaxed_ordering &&
+      !(last && item.point != milestone::count_)) {
     set_relaxed_ordering(*packet);
   }
   if (last) {
@@ -354,18 +379,17 @@ dma_engine::blocked dma_engine::start_read(cycle_t t) {
   if (client == Nobody || !reads_[client].requests.takeable(t)) {
     return blocked::none;
   }
+  if (!functions_.read(t).masters(reads_[client].requests.front().function)) {
+    refuse_read(t, client);
+    dropped_ = true;
+    return blocked::none;
+  }
   if (const blocked why = read_blocked(t); why != blocked::none) {
     return why;
   }
   dma_read item = reads_[client].requests.take(t);
   CARILLON_CHECK(item.length != 0, "{}: a read of no bytes, in cycle {}", path(), t);
-  if (free_groups_.empty()) {
-    free_groups_.push_back(static_cast<std::uint32_t>(groups_.size()));
-    groups_.emplace_back();
-  }
-  const std::uint32_t group = free_groups_.back();
-  free_groups_.pop_back();
-  groups_[group] = {client, item.cookie, std::move(item.into), item.length, dma_status::ok};
+  const std::uint32_t group = make_group(client, item);
   read_ = {true,       client, group, item.function, item.address, item.into_offset, item.length,
            item.trace, t,      0};
   nic_.counters.add(counter::DmaReads);
@@ -373,8 +397,20 @@ dma_engine::blocked dma_engine::start_read(cycle_t t) {
   return blocked::none;
 }
 
+std::uint32_t dma_engine::make_group(std::size_t client, dma_read& item) {
+  if (free_groups_.empty()) {
+    free_groups_.push_back(static_cast<std::uint32_t>(groups_.size()));
+    groups_.emplace_back();
+  }
+  const std::uint32_t group = free_groups_.back();
+  free_groups_.pop_back();
+  groups_[group] = {client,      item.function, item.cookie, std::move(item.into),
+                    item.length, dma_status::ok};
+  return group;
+}
+
 dma_engine::blocked dma_engine::read_blocked(cycle_t t) {
-  if (!tags_.available(time_of(t))) {
+  if (!tags_.available(time_of(t), functions_.read(t).tags)) {
     return blocked::tags;
   }
   if (!link_.can_send(tlp_class::non_posted, 0)) {
@@ -398,13 +434,15 @@ bool dma_engine::send_read(cycle_t t) {
     return false;
   }
   read_why_told_ = blocked::none;
-  const auto mrrs = static_cast<std::uint32_t>(context_.params.pcie.mrrs);
+  const function_map& map = functions_.read(t);
+  const std::uint32_t mrrs =
+      std::min<std::uint32_t>(static_cast<std::uint32_t>(context_.params.pcie.mrrs), map.max_read);
   const std::uint32_t bytes = next_request(read_.address, read_.remaining, mrrs);
   tlp* packet = prepare(read_.trace, reads_[read_.client].site, read_.since, read_.last_tlp, t);
   const std::uint16_t tag =
       tags_.take(time_of(t), {read_.group, read_.offset, bytes,
                               static_cast<std::uint8_t>(read_.address & 0x7f), packet->trace});
-  make_memory_read(*packet, read_.function, tag, read_.address, bytes);
+  make_memory_read(*packet, map.routing_id(read_.function), tag, read_.address, bytes);
   link_.send(packet);
   read_.address += bytes;
   read_.offset += bytes;

@@ -7,13 +7,18 @@
 // likewise, except that a read which must see the responder's writes waits for them and lets other
 // clients' reads pass. Completions may interleave across tags and split anywhere the rules allow:
 // data is placed by byte count. A request that is not answered in time is given up.
+//
+// What a function that may not master the bus asks for does not reach the link: writes are dropped,
+// reads answered with an error; so is what a function had under way when its reset began.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
+#include "common/function_map.h"
 #include "common/items.h"
+#include "common/level.h"
 #include "common/nic_shared.h"
 #include "common/pcie_port.h"
 #include "common/stage.h"
@@ -41,6 +46,8 @@ class dma_engine final : public stage, private timed {
     std::vector<write_client> writes;
     std::vector<stream<mmio_answer>*> answers;
     stream<read_completion>& completions;
+    level<function_map>& functions;
+    stream<pcie_error>& errors;  ///< always taken
   };
 
   dma_engine(const sc_core::sc_module_name& name, nic_shared& nic, ports connected);
@@ -97,6 +104,7 @@ class dma_engine final : public stage, private timed {
   /// A client's read whose data is under way.
   struct read_group {
     std::size_t client = 0;
+    std::uint16_t function = 0;
     std::uint64_t cookie = 0;
     buffer_ref into;
     std::uint32_t missing = 0;           ///< bytes of requests that are not settled
@@ -107,6 +115,12 @@ class dma_engine final : public stage, private timed {
   void on_time(ps_t now, std::uint64_t what) override;
   void receive(cycle_t t);
   void give_up(cycle_t t);
+  void report(std::uint16_t function, pcie_error_kind kind);
+  void send_report(cycle_t t);
+  void abort(cycle_t t);
+  void abort_read(cycle_t t, const function_map& map);
+  void drop_write(const dma_write& item, std::size_t client);
+  void refuse_read(cycle_t t, std::size_t client);
   /// `bytes` of the group will not come any more, or are there; the last ones end its read.
   void settle(cycle_t t, std::uint32_t group, std::uint32_t bytes, trace_ref trace, unsigned beats);
   void set_timer();
@@ -115,6 +129,7 @@ class dma_engine final : public stage, private timed {
   bool send_write(cycle_t t);
   bool send_read(cycle_t t);
   blocked start_read(cycle_t t);
+  std::uint32_t make_group(std::size_t client, dma_read& item);
   [[nodiscard]] blocked read_blocked(cycle_t t);
   void explain_inputs(cycle_t t, bool link_busy, bool sent);
   /// The read in front waits for writes.
@@ -136,6 +151,12 @@ class dma_engine final : public stage, private timed {
   std::vector<write_source> writes_;
   std::vector<stream<mmio_answer>*> answers_;
   stream<read_completion>& completions_;
+  level<function_map>& functions_;
+  stream<pcie_error>& errors_;
+  std::vector<pcie_error> reports_;  ///< to be sent, one a cycle
+  std::uint32_t resets_seen_ = 0;
+  bool aborting_ = false;  ///< there may be reads in flight of functions that are being reset
+  bool dropped_ = false;   ///< a request was, in this cycle
   read_progress read_;
   write_progress write_;
   std::vector<read_group> groups_;
@@ -155,6 +176,7 @@ class dma_engine final : public stage, private timed {
   blocked read_why_told_ = blocked::none;
   name_id link_reason_;
   name_id timeout_reason_;
+  name_id reset_reason_;
 };
 
 }  // namespace carillon

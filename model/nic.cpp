@@ -117,6 +117,12 @@ struct nic::parts {
       make.of<read_completion>("pcie_rx.completion", 512, MaxDmaBeats);
   std::unique_ptr<stream<mmio_answer>> refusals =
       make.of<mmio_answer>("pcie_rx.refusal", ShortQueue);
+  std::unique_ptr<stream<config_request>> config_requests =
+      make.of<config_request>("pcie_rx.config_request", ShortQueue);
+  std::unique_ptr<stream<pcie_error>> request_errors =
+      make.of<pcie_error>("pcie_rx.error", ControlQueue);
+  std::unique_ptr<stream<pcie_error>> completion_errors =
+      make.of<pcie_error>("dma_engine.error", ControlQueue);
   std::unique_ptr<stream<mmio_answer>> uar_answers = make.of<mmio_answer>("uar.answer", 16);
   std::unique_ptr<stream<mmio_answer>> register_answers =
       make.of<mmio_answer>("pcie_endpoint.answer", 16);
@@ -256,10 +262,10 @@ struct nic::parts {
 };
 
 void nic::parts::build(frame_sink& sink, const nic_options& options) {
-  receive_side =
-      &add<pcie_rx>("pcie_rx", pcie_rx::ports{port, functions, *uar_writes, *uar_reads,
-                                              *register_writes, *register_reads, *completion_tlps,
-                                              *refusals, [this] { dma->on_credits(); }});
+  receive_side = &add<pcie_rx>(
+      "pcie_rx", pcie_rx::ports{port, functions, *uar_writes, *uar_reads, *register_writes,
+                                *register_reads, *completion_tlps, *refusals, *config_requests,
+                                *request_errors, [this] { dma->on_credits(); }});
   add<uar>("uar", uar::ports{*uar_writes, *uar_reads, *uar_answers, *uar_context.reads,
                              *uar_context.lines, *doorbells, *queue_doorbells});
   add<wqe_fetch>(
@@ -329,7 +335,9 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                                        {*response_writes, "requester", true},
                                        {*cqe_writes, "completion"}},
                                       {register_answers.get(), uar_answers.get(), refusals.get()},
-                                      *completion_tlps});
+                                      *completion_tlps,
+                                      functions,
+                                      *completion_errors});
   add<pcie_endpoint>("pcie_endpoint",
                      pcie_endpoint::ports{*register_writes,
                                           *register_reads,
@@ -340,7 +348,10 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                                           {fetch_commands.get(), sched_commands.get(),
                                            requester_commands.get(), responder_commands.get()},
                                           *cq_commands,
-                                          *srq_commands},
+                                          *srq_commands,
+                                          *config_requests,
+                                          {request_errors.get(), completion_errors.get()},
+                                          functions},
                      options.mac);
 }
 

@@ -1,7 +1,6 @@
 #include "pcie_endpoint.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -26,7 +25,7 @@ constexpr T narrow(std::int64_t value) {
 
 command_limits limits_of(const parameters& params, std::uint64_t mac) {
   command_limits limits;
-  limits.functions = narrow<std::uint16_t>(params.nic.functions);
+  limits.functions = narrow<std::uint16_t>(params.nic.total_vfs + 1);
   limits.uar_pages = narrow<std::uint16_t>(params.nic.uar_pages);
   limits.log_max_qp = narrow<std::uint8_t>(params.nic.log_max_qp);
   limits.log_max_cq = narrow<std::uint8_t>(params.nic.log_max_cq);
@@ -75,10 +74,10 @@ pcie_endpoint::pcie_endpoint(const sc_core::sc_module_name& name, nic_shared& ni
       nic_(nic),
       ports_(std::move(connected)),
       core_(limits_of(nic.context.params, mac), &nic.counters),
-      functions_(static_cast<std::size_t>(nic.context.params.nic.functions)) {
-  for (std::size_t i = 0; i < functions_.size(); ++i) {
-    lay_out("bar0", bar0::Size, functions_[i].bar0, bar0_access_);
-    bytes::store_be<4>(&functions_[i].bar0[bar0::FunctionNumber], i);
+      functions_(static_cast<std::size_t>(nic.context.params.nic.total_vfs) + 1),
+      space_(shape_of(nic.context.params)) {
+  for (std::uint16_t i = 0; i < functions_.size(); ++i) {
+    lay_out_registers(i);
   }
   lay_out("bar4", bar4::Size, bar4_, bar4_access_);
   bar4::link_status_value link;
@@ -100,27 +99,21 @@ pcie_endpoint::pcie_endpoint(const sc_core::sc_module_name& name, nic_shared& ni
   watch(ports_.writes, {});
   watch(ports_.reads, {blocker::credit(ports_.answers)});
   watch(ports_.lines, {});
+  ports_.configs.to(*this, site());
+  watch(ports_.configs, {blocker::arbiter(ports_.reads), blocker::credit(ports_.answers)});
+  for (stream<pcie_error>* errors : ports_.errors) {
+    errors->to(*this, site());
+    watch(*errors, {});
+  }
 }
 
-function_map pcie_endpoint::reset_functions(const parameters& params) {
-  const std::uint64_t uar_bytes =
-      std::bit_ceil(static_cast<std::uint64_t>(params.nic.uar_pages) * UarPageBytes);
-  const auto bar0_base = static_cast<std::uint64_t>(params.nic.bar0_base);
-  const auto bar2_base = static_cast<std::uint64_t>(params.nic.bar2_base);
-  function_map map;
-  map.pf = {bar_window{bar0_base, bar0::Size}, bar_window{bar2_base, uar_bytes},
-            bar_window{static_cast<std::uint64_t>(params.nic.bar4_base), bar4::Size}};
-  map.pf_memory_enable = true;
-  map.vf = {bar_window{bar0_base + bar0::Size, bar0::Size},
-            bar_window{bar2_base + uar_bytes, uar_bytes}};
-  map.vfs = narrow<std::uint16_t>(params.nic.functions - 1);
-  map.vf_memory_enable = true;
-  map.functions.assign(static_cast<std::size_t>(params.nic.functions), {.bus_master = true});
-  return map;
+void pcie_endpoint::lay_out_registers(std::uint16_t function) {
+  lay_out("bar0", bar0::Size, functions_[function].bar0, bar0_access_);
+  bytes::store_be<4>(&functions_[function].bar0[bar0::FunctionNumber], function);
 }
 
 vport_table pcie_endpoint::reset_vports(const parameters& params, std::uint64_t mac) {
-  std::vector<vport> ports(static_cast<std::size_t>(params.nic.functions));
+  std::vector<vport> ports(static_cast<std::size_t>(params.nic.total_vfs) + 1);
   for (std::size_t i = 0; i < ports.size(); ++i) {
     ports[i].enabled = true;
     ports[i].mac = mac + i;
@@ -150,7 +143,7 @@ void pcie_endpoint::refresh(std::uint16_t function, cycle_t t) {
 
 bool pcie_endpoint::read_register(std::uint16_t function, std::uint8_t bar, std::uint64_t offset,
                                   std::span<std::uint8_t> into, cycle_t t) {
-  if (function >= functions_.size() || (bar == 4 && function != 0)) {
+  if (function >= functions_.size() || (bar == 4 && function != 0) || space_.resetting(function)) {
     return false;
   }
   const bool registers = bar == 0;
@@ -193,7 +186,8 @@ void pcie_endpoint::answer(const mmio_read& access, cycle_t t) {
 }
 
 void pcie_endpoint::write(const mmio_write& access, cycle_t t) {
-  if (access.function >= functions_.size() || (access.bar == 4 && access.function != 0)) {
+  if (access.function >= functions_.size() || (access.bar == 4 && access.function != 0) ||
+      space_.resetting(access.function)) {
     nic_.counters.add(access.bar == 4 ? counter::Bar4Denied : counter::RegisterDenied);
     return;
   }
@@ -246,9 +240,11 @@ void pcie_endpoint::evaluate(cycle_t t) {
   if (ports_.writes.takeable(t)) {
     write(ports_.writes.take(t), t);
   }
+  answering_ = false;
   if (ports_.reads.takeable(t)) {
     if (ports_.answers.has_credit(t)) {
       answer(ports_.reads.take(t), t);
+      answering_ = true;
     } else {
       ports_.answers.ask_credit(t);
     }
@@ -258,13 +254,18 @@ void pcie_endpoint::evaluate(cycle_t t) {
     core_.observe(line.kind, line.index, line.data);
     ++answered_;
   }
+  configure(t);
   serve(t);
 }
 
 void pcie_endpoint::serve(cycle_t t) {
   switch (phase_) {
     case phase::idle:
-      if (!rung_.empty()) {
+      if (tear_down(t)) {
+        phase_ = phase::serving;
+        until_ = t + 1;
+        wake(until_);
+      } else if (!rung_.empty()) {
         phase_ = phase::serving;
         until_ = t + static_cast<cycle_t>(context_.params.nic.command_cycles);
         wake(until_);
@@ -275,7 +276,8 @@ void pcie_endpoint::serve(cycle_t t) {
         wake(until_);
         return;
       }
-      wanted_ = core_.lines_wanted(rung_.front(), input_of(rung_.front()));
+      wanted_ = tearing_ ? core_.lines_wanted(tearing_->function, tearing_->input)
+                         : core_.lines_wanted(rung_.front(), input_of(rung_.front()));
       requested_ = 0;
       answered_ = 0;
       phase_ = phase::reading;
@@ -306,7 +308,7 @@ void pcie_endpoint::serve(cycle_t t) {
       [[fallthrough]];
     case phase::telling:
       if (tell(t)) {
-        finish(t);
+        tearing_ ? finish_teardown(t) : finish(t);
       }
       return;
   }
@@ -329,6 +331,10 @@ bool pcie_endpoint::read_lines(cycle_t t) {
 }
 
 void pcie_endpoint::execute() {
+  if (tearing_) {
+    tearing_->execute(core_);
+    return;
+  }
   const std::uint16_t function = rung_.front();
   function_registers& mine = functions_[function];
   const auto output = std::span(mine.bar0).subspan(bar0::CmdOut).first<command_core::WindowBytes>();

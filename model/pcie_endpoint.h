@@ -1,16 +1,21 @@
-// pcie_endpoint: the registers of BAR0 and BAR4, the command interface behind them, and the BAR
-// values.
+// pcie_endpoint: configuration space, the registers of BAR0 and BAR4, and the command interface
+// behind them.
 //
 // One access of each kind a cycle; nothing here ever stalls PCIe: writes are always taken, and a
 // read waits only for room in the answer stream. One command is served at a time, functions in the
 // order in which they rang. What a command computes is in pcie_endpoint/commands.h; here it moves:
 // the lines that the pipeline may have changed are read before a command, lines are written after
 // it one a cycle, and only when the context RAM has them all are the owners of the state told.
+//
+// Configuration requests and function-level resets are in pcie_endpoint/configuration.cpp. A reset
+// function's objects are destroyed one after another by commands that nobody has given; commands of
+// other functions take turns with them.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,6 +26,8 @@
 #include "common/stage.h"
 #include "common/vport.h"
 #include "pcie_endpoint/commands.h"
+#include "pcie_endpoint/config_space.h"
+#include "pcie_endpoint/reset_steps.h"
 
 namespace carillon {
 
@@ -36,13 +43,16 @@ class pcie_endpoint final : public stage {
     std::vector<stream<qp_command>*> owners;  ///< - wqe_fetch, tx_sched, requester, responder
     stream<cq_command>& completion;           ///< CQs and EQs created or destroyed - completion
     stream<srq_command>& srqs;                ///< SRQs created, destroyed or armed - responder
+    stream<config_request>& configs;          ///< - pcie_rx
+    std::vector<stream<pcie_error>*> errors;  ///< - pcie_rx, dma_engine
+    level<function_map>& functions;           ///< - pcie_rx, dma_engine
   };
 
   /// `mac`: of function 0; function n has mac + n.
   pcie_endpoint(const sc_core::sc_module_name& name, nic_shared& nic, ports connected,
                 std::uint64_t mac);
 
-  /// The functions as firmware leaves them: the initial value of the level that pcie_rx reads.
+  /// The functions at power-up: the initial value of the level.
   [[nodiscard]] static function_map reset_functions(const parameters& params);
   /// Likewise the virtual ports.
   [[nodiscard]] static vport_table reset_vports(const parameters& params, std::uint64_t mac);
@@ -54,6 +64,8 @@ class pcie_endpoint final : public stage {
 
   [[nodiscard]] const command_core& commands() const { return core_; }
 
+  [[nodiscard]] const config_space& space() const { return space_; }
+
  private:
   enum class phase : std::uint8_t { idle, serving, reading, writing, settling, telling };
 
@@ -63,6 +75,13 @@ class pcie_endpoint final : public stage {
     bool done = false;
     std::uint32_t input_bytes = 0;
     command_result last;
+  };
+
+  /// A function that is being reset.
+  struct function_reset {
+    std::uint16_t function = 0;
+    bool torn = false;  ///< it has no object left
+    cycle_t until = 0;  ///< then: the end of its quiet time
   };
 
   void evaluate(cycle_t t) override;
@@ -85,6 +104,17 @@ class pcie_endpoint final : public stage {
   void execute();
   void finish(cycle_t t);
   [[nodiscard]] std::span<const std::uint8_t> input_of(std::uint16_t function) const;
+  void lay_out_registers(std::uint16_t function);
+
+  // configuration.cpp
+  void configure(cycle_t t);
+  void note_errors(cycle_t t);
+  mmio_answer answer(const config_request& request, cycle_t t);
+  void apply(const config_request& request, std::uint16_t function, cycle_t t);
+  void start_reset(std::uint16_t function);
+  bool tear_down(cycle_t t);
+  void finish_teardown(cycle_t t);
+  void end_resets(cycle_t t);
 
   nic_shared& nic_;
   ports ports_;
@@ -103,6 +133,12 @@ class pcie_endpoint final : public stage {
   std::size_t written_ = 0;
   std::size_t told_ = 0;  ///< owners
   std::uint32_t served_ = 0;
+
+  config_space space_;
+  bool answering_ = false;  ///< a register read, in this cycle
+  std::vector<function_reset> resets_;
+  std::optional<teardown_step> tearing_;  ///< what is served is this, not a command
+  bool teardown_turn_ = true;
 };
 
 }  // namespace carillon

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "common/error.h"
 #include "gen/registers.h"
 #include "gen/stages.h"
 
@@ -51,6 +52,8 @@ pcie_rx::pcie_rx(const sc_core::sc_module_name& name, nic_shared& nic, ports con
   // known.
   ports_.completions.from(*this, site());
   ports_.refusals.from(*this, site());
+  ports_.configs.from(*this, site());
+  ports_.errors.from(*this, site());
 }
 
 void pcie_rx::on_tlp(tlp* packet) {
@@ -101,10 +104,13 @@ void pcie_rx::route(cycle_t t, const arrival& front) {
       return;
     case tlp_kind::message:
       nic_.counters.add(counter::PcieRxUnsupported);
+      report(t, header, 0);
       retire(t, beats_of(front.packet->payload_bytes));
       return;
     case tlp_kind::config_read:
     case tlp_kind::config_write:
+      route_config(t, front, header);
+      return;
     case tlp_kind::other:
       refuse(t, front, header, 0);
       return;
@@ -157,6 +163,7 @@ void pcie_rx::route_write(cycle_t t, const arrival& front, const tlp_header& hea
       nic_.counters.add(counter::PcieRxPoisoned);
     }
     nic_.counters.add(hit.hit ? counter::PcieRxUnsupported : counter::PcieRxBarMisses);
+    report(t, header, hit.function);
     retire(t, beats_of(packet.payload_bytes));
     return;
   }
@@ -203,6 +210,7 @@ void pcie_rx::refuse(cycle_t t, const arrival& front, const tlp_header& header,
     nic_.counters.add(counter::PcieRxPoisoned);
   }
   nic_.counters.add(miss ? counter::PcieRxBarMisses : counter::PcieRxUnsupported);
+  report(t, header, function);
   mmio_answer refusal;
   refusal.function = function;
   refusal.requester = header.requester;
@@ -212,6 +220,38 @@ void pcie_rx::refuse(cycle_t t, const arrival& front, const tlp_header& header,
   refusal.length = read ? static_cast<std::uint16_t>(total_byte_count(header)) : DwordBytes;
   refusal.lower_address = read ? first_lower_address(header) : 0;
   forward(t, front, ports_.refusals, refusal);
+}
+
+/// A refused request, for the function's status registers.
+void pcie_rx::report(cycle_t t, const tlp_header& header, std::uint16_t function) {
+  CARILLON_CHECK(ports_.errors.has_credit(t), "{}: {} has no room for an error, cycle {}", path(),
+                 ports_.errors.name(), t);
+  pcie_error error;
+  error.function = function;
+  error.kind =
+      header.poisoned ? pcie_error_kind::poisoned_request : pcie_error_kind::unsupported_request;
+  ports_.errors.push(t, 1, error);
+}
+
+void pcie_rx::route_config(cycle_t t, const arrival& front, const tlp_header& header) {
+  if (header.poisoned) {
+    refuse(t, front, header, 0);
+    return;
+  }
+  config_request item;
+  item.destination = header.destination;
+  item.local = !header.other_bus;
+  item.write = header.kind == tlp_kind::config_write;
+  item.offset = header.config_register;
+  item.enables = header.first_be;
+  item.requester = header.requester;
+  item.tag = header.tag;
+  if (item.write) {
+    for (unsigned i = 0; i < DwordBytes; ++i) {
+      item.value |= std::uint32_t{front.packet->payload[i]} << (8 * i);
+    }
+  }
+  forward(t, front, ports_.configs, item);
 }
 
 void pcie_rx::route_completion(cycle_t t, const arrival& front, const tlp_header& header) {

@@ -31,6 +31,8 @@ class pcie_rx final : public stage, public pcie_listener {
     stream<mmio_read>& register_reads;
     stream<read_completion>& completions;
     stream<mmio_answer>& refusals;  ///< reads that no BAR serves
+    stream<config_request>& configs;
+    stream<pcie_error>& errors;  ///< always taken
     /// Told when credits came home, for the transmit side of the same port.
     std::function<void()> on_credits;
   };
@@ -54,7 +56,9 @@ class pcie_rx final : public stage, public pcie_listener {
   void route_write(cycle_t t, const arrival& front, const tlp_header& header);
   void route_read(cycle_t t, const arrival& front, const tlp_header& header);
   void route_completion(cycle_t t, const arrival& front, const tlp_header& header);
+  void route_config(cycle_t t, const arrival& front, const tlp_header& header);
   void refuse(cycle_t t, const arrival& front, const tlp_header& header, std::uint16_t function);
+  void report(cycle_t t, const tlp_header& header, std::uint16_t function);
   template <class Item>
   void forward(cycle_t t, const arrival& front, stream<Item>& output, Item item,
                unsigned beats = 1);

@@ -25,7 +25,7 @@ using bench::srq_request;
 
 parameters two_functions() {
   parameters params;
-  params.nic.functions = 2;
+  params.nic.total_vfs = 1;
   params.nic.command_cycles = 100;
   return params;
 }
@@ -43,9 +43,14 @@ struct endpoint_bench : bench::stage_bench {
         responder(port<qp_command>("responder", 1)),
         completion(port<cq_command>("completion", 1)),
         srqs(port<srq_command>("srqs", 1)),
+        configs(port<config_request>("configs")),
+        errors(port<pcie_error>("errors", 16)),
+        functions(context.clock, "functions", pcie_endpoint::reset_functions(context.params)),
         write_source("write_source", *this, writes),
         read_source("read_source", *this, reads),
         answer_sink("answer_sink", *this, answers),
+        config_source("config_source", *this, configs),
+        error_source("error_source", *this, errors),
         ram("ram", *this),
         fetch_sink("fetch_sink", *this, fetch, owner_period),
         responder_sink("responder_sink", *this, responder, owner_period),
@@ -60,7 +65,10 @@ struct endpoint_bench : bench::stage_bench {
                   line_writes,
                   {&fetch, &responder},
                   completion,
-                  srqs},
+                  srqs,
+                  configs,
+                  {&errors},
+                  functions},
                  0x020000000001) {
     ram.serve(line_reads, lines);
     ram.accept(line_writes);
@@ -126,9 +134,14 @@ struct endpoint_bench : bench::stage_bench {
   stream<qp_command>& responder;
   stream<cq_command>& completion;
   stream<srq_command>& srqs;
+  stream<config_request>& configs;
+  stream<pcie_error>& errors;
+  level<function_map> functions;
   bench::source<mmio_write> write_source;
   bench::source<mmio_read> read_source;
   bench::sink<mmio_answer> answer_sink;
+  bench::source<config_request> config_source;
+  bench::source<pcie_error> error_source;
   bench::context_lines ram;
   bench::sink<qp_command> fetch_sink;
   bench::sink<qp_command> responder_sink;

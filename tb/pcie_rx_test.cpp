@@ -56,7 +56,7 @@ class pcie_rx_bench : public testing::TestWithParam<int> {
     dut = std::make_unique<pcie_rx>(
         "pcie_rx", bench.nic,
         pcie_rx::ports{*nic_port, functions, uar_writes, uar_reads, register_writes, register_reads,
-                       completions, refusals, [this] { ++told; }});
+                       completions, refusals, configs, errors, [this] { ++told; }});
   }
 
   /// Arrives with its first symbol at `first` and its last at `last`; its message begins there.
@@ -115,6 +115,9 @@ class pcie_rx_bench : public testing::TestWithParam<int> {
   stream<mmio_read>& register_reads = bench.port<mmio_read>("pcie_rx.register_read", 8);
   stream<read_completion>& completions = bench.port<read_completion>("pcie_rx.completion", 512, 68);
   stream<mmio_answer>& refusals = bench.port<mmio_answer>("pcie_rx.refusal", 8);
+  stream<config_request>& configs = bench.port<config_request>("pcie_rx.config_request", 8);
+  stream<pcie_error>& errors = bench.port<pcie_error>("pcie_rx.error", 16);
+  sink<pcie_error> reported{"reported", bench, errors};
   std::unique_ptr<pcie_rx> dut;
   unsigned told = 0;
   unsigned arrived = 0;
@@ -129,6 +132,7 @@ class pcie_rx_open : public pcie_rx_bench {
   sink<mmio_read> register_read_in{"register_read_in", bench, register_reads};
   sink<read_completion> dma_in{"dma_in", bench, completions};
   sink<mmio_answer> refused{"refused", bench, refusals};
+  sink<config_request> configs_in{"configs_in", bench, configs};
 };
 
 // Time ----

@@ -23,13 +23,6 @@ nic_options options_of(const run_point& point, unsigned index, twin_host* twins)
   return options;
 }
 
-device_location location(const parameters& params) {
-  device_location where;
-  where.bar0 = static_cast<std::uint64_t>(params.nic.bar0_base);
-  where.bar2 = static_cast<std::uint64_t>(params.nic.bar2_base);
-  return where;
-}
-
 bool wants_twins(const run_point& point) {
   for (const auto& [stage, impl] : point.impl) {
     if (impl != impl_kind::model) {
@@ -47,8 +40,8 @@ node::node(sim_context& context, tlp_pool& tlps, unsigned index, unsigned cores,
       host(name.c_str(), context, tlps, cores),
       wire(fmt::format("wire{}", index).c_str(), context),
       adapter(context, fmt::format("nic{}", index), tlps, *this, options),
-      driver(host, location(context.params), adapter.shared().posted,
-             gid_of_ipv4(FirstAddress + index)) {
+      slot(host),
+      driver(host, slot, 0, adapter.shared().posted, gid_of_ipv4(FirstAddress + index)) {
   host.bus.port.connect(adapter.pcie());
   wire.listen(*this);
 }

@@ -14,6 +14,7 @@
 #include "fabric/wire_link.h"
 #include "host/driver.h"
 #include "host/machine.h"
+#include "host/pci_bus.h"
 #include "nic.h"
 
 namespace carillon {
@@ -30,6 +31,7 @@ class node final : private frame_sink, private wire_listener {
   machine host;
   wire_port wire;
   nic adapter;
+  pci_bus slot;
   device driver;
 
  private:

@@ -38,6 +38,8 @@ struct bar_hit {
 struct function_enables {
   bool bus_master = false;  ///< it may read and write host memory
   bool resetting = false;   ///< function-level reset: it answers nobody and sends nothing
+  bool msix_enable = false;
+  bool msix_mask = false;  ///< of all its vectors
 
   bool operator==(const function_enables&) const = default;
 };
@@ -52,9 +54,20 @@ struct function_map {
   std::uint16_t first_vf_offset = 1;
   std::uint16_t vf_stride = 1;
   std::vector<function_enables> functions;  ///< by number; those that could be enabled, too
+  std::uint32_t resets = 0;                 ///< that have begun so far
+  // What the host allows every function, by the PF's Device Control registers.
+  std::uint16_t max_payload = 4096;  ///< MPS
+  std::uint16_t max_read = 4096;     ///< MRRS
+  std::uint16_t tags = 1024;         ///< of reads in flight
+  bool relaxed_ordering = true;
 
   [[nodiscard]] bool exists(std::uint16_t function) const {
     return function <= vfs && function < functions.size();
+  }
+
+  /// It is no function, or one that is being reset: what it had under way is void.
+  [[nodiscard]] bool gone(std::uint16_t function) const {
+    return !exists(function) || functions[function].resetting;
   }
 
   /// The function may read and write host memory now.

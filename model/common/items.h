@@ -52,7 +52,38 @@ struct mmio_answer {
   std::uint8_t status = 0;  ///< PCIe completion status
   std::uint16_t length = 0;
   std::uint8_t lower_address = 0;
+  bool without_data = false;  ///< of success, too: a configuration write
   std::array<std::uint8_t, 8> data{};
+};
+
+/// A configuration request for one dword; answered through mmio_answer.
+struct config_request {
+  trace_ref trace;
+  std::uint16_t destination = 0;  ///< routing ID: bus << 8 | device and function
+  bool local = true;              ///< of type 0: for the bus of the link, which the device captures
+  bool write = false;
+  std::uint16_t offset = 0;
+  std::uint8_t enables = 0;  ///< its bytes that count
+  std::uint32_t value = 0;   ///< byte 0 is the least significant
+  std::uint16_t requester = 0;
+  std::uint16_t tag = 0;
+};
+
+/// What a function reports of the TLPs that it saw (pcie_rx, dma_engine -> pcie_endpoint).
+enum class pcie_error_kind : std::uint8_t {
+  unsupported_request,    ///< came and was refused
+  poisoned_request,       ///< likewise, for its poison bit
+  poisoned_completion,    ///< for a read of ours
+  refused,                ///< a read of ours was answered Unsupported Request
+  aborted,                ///< ... or Completer Abort
+  completion_timeout,     ///< ... or not at all
+  unexpected_completion,  ///< for no read of ours
+};
+
+struct pcie_error {
+  trace_ref trace;
+  std::uint16_t function = 0;  ///< 0 if it is nobody's
+  pcie_error_kind kind = pcie_error_kind::unsupported_request;
 };
 
 /// A completion (with or without data) of one of our reads.

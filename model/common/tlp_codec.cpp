@@ -99,6 +99,7 @@ void decode_config(tlp_header& x, const tlp& packet) {
   x.last_be = cfg.last_be;
   x.destination = cfg.destination;
   x.config_register = static_cast<std::uint16_t>(cfg.register_11_2 << 2);
+  x.other_bus = cfg.kind == tlp_type::Config1;
   if (x.length_dw != 1) {
     x.fault = tlp_fault::payload_length;
   } else if (x.last_be != 0) {
@@ -390,6 +391,10 @@ void make_config_write(tlp& packet, std::uint16_t requester, std::uint16_t tag,
   for (unsigned i = 0; i < 4; ++i) {
     packet.payload[i] = static_cast<std::uint8_t>(value >> (8 * i));
   }
+}
+
+void set_other_bus(tlp& packet) {
+  change_dw0(packet, [](tlp_dw0& dw0) { dw0.kind = tlp_type::Config1; });
 }
 
 void set_poisoned(tlp& packet) {

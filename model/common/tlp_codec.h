@@ -55,6 +55,7 @@ struct tlp_header {
   std::uint64_t address = 0;          ///< of the first dword
   std::uint16_t destination = 0;      ///< configuration requests: the function
   std::uint16_t config_register = 0;  ///< configuration requests: byte offset of the dword
+  bool other_bus = false;             ///< ... of type 1: not for the bus of the link
   std::uint8_t message_code = 0;
 
   // Completions.
@@ -121,12 +122,15 @@ void make_completion(tlp& packet, std::uint16_t completer, std::uint16_t request
                      std::uint16_t tag, completion_status status, std::uint32_t byte_count,
                      std::uint8_t lower_address, const std::uint8_t* data, std::uint32_t bytes);
 
-/// One dword of configuration space; `enables` are its byte enables.
+/// One dword of configuration space; `enables` are its byte enables. The request is of type 0, for
+/// the bus of the link; set_other_bus makes it one of type 1.
 void make_config_read(tlp& packet, std::uint16_t requester, std::uint16_t tag,
                       std::uint16_t destination, std::uint16_t offset, std::uint8_t enables = 0xf);
 void make_config_write(tlp& packet, std::uint16_t requester, std::uint16_t tag,
                        std::uint16_t destination, std::uint16_t offset, std::uint32_t value,
                        std::uint8_t enables = 0xf);
+
+void set_other_bus(tlp& packet);
 
 void set_poisoned(tlp& packet);
 void set_ecrc(tlp& packet);

@@ -63,6 +63,7 @@ std::uint16_t read_tags::take(ps_t now, const flight& read) {
   }
   slots_[tag].read = read;
   append(flying_, tag, state::flying, now);
+  ++flying_count_;
   return tag;
 }
 
@@ -91,12 +92,14 @@ read_tags::verdict read_tags::judge(const read_completion& item) {
 
 void read_tags::release(std::uint16_t tag) {
   remove(flying_, tag);
+  --flying_count_;
   slots_[tag].now = state::free;
   free_.push_back(tag);
 }
 
 void read_tags::give_up(std::uint16_t tag, ps_t now) {
   remove(flying_, tag);
+  --flying_count_;
   append(lost_, tag, state::lost, now);
 }
 

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "common/items.h"
@@ -34,7 +35,10 @@ class read_tags {
 
   read_tags(std::size_t count, ps_t timeout);
 
-  [[nodiscard]] bool available(ps_t now) const { return !free_.empty() || rested(now); }
+  /// The host allows `limit` reads in flight.
+  [[nodiscard]] bool available(ps_t now, std::uint16_t limit) const {
+    return flying_count_ < limit && (!free_.empty() || rested(now));
+  }
 
   /// Takes a tag for a request that leaves now. There must be one available.
   std::uint16_t take(ps_t now, const flight& read);
@@ -57,6 +61,17 @@ class read_tags {
 
   /// The tag whose request left first.
   [[nodiscard]] std::uint16_t oldest() const { return flying_.first; }
+
+  /// The flying tag that left first of those whose read is one that `wanted` says.
+  template <class Wanted>
+  [[nodiscard]] std::optional<std::uint16_t> find_flying(Wanted wanted) const {
+    for (std::uint16_t tag = flying_.first; tag != Nobody; tag = slots_[tag].behind) {
+      if (wanted(slots_[tag].read)) {
+        return tag;
+      }
+    }
+    return std::nullopt;
+  }
 
   /// Gives up the request of a flying tag; the tag is lost.
   void give_up(std::uint16_t tag, ps_t now);
@@ -103,6 +118,7 @@ class read_tags {
   ps_t timeout_;
   std::vector<slot> slots_;
   std::vector<std::uint16_t> free_;
+  std::uint32_t flying_count_ = 0;
   queue flying_;
   queue lost_;
 };

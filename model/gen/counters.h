@@ -16,6 +16,8 @@ enum class counter : std::uint16_t {
   PcieRxUnsupported,  // requests of a kind or size that the function refuses
   PcieRxPoisoned,  // TLPs with the poison bit
   PcieRxUnexpectedCompletions,  // completions for no outstanding tag, or not what its read lacks
+  ConfigRequests,  // configuration requests answered
+  FunctionResets,  // function-level resets that have ended, VFs that vanished included
   Doorbells,  // doorbells accepted
   DoorbellsCoalesced,  // doorbells of a QP that was pending already
   DbIgnoredSize,  // UAR writes of another size or alignment
@@ -139,6 +141,8 @@ enum class counter : std::uint16_t {
   DmaTagWaits,  // requests that waited for a tag
   DmaCreditWaits,  // requests that waited for a credit
   DmaErrors,  // reads that ended with an error
+  DmaWritesDropped,  // writes of functions that may not master the bus, or are being reset
+  DmaReadsRefused,  // reads of those, not sent or given up
   DmaTimeouts,  // read requests given up by the completion time-out
   Commands,  // commands served
   CommandErrors,  // commands refused
@@ -152,7 +156,7 @@ struct counter_desc {
   const char* doc;
 };
 
-inline constexpr std::size_t CounterCount = 133;
+inline constexpr std::size_t CounterCount = 137;
 
 inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"pcie_rx_tlps", "pcie_rx", "TLPs received"},
@@ -160,6 +164,8 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"pcie_rx_unsupported", "pcie_rx", "requests of a kind or size that the function refuses"},
     {"pcie_rx_poisoned", "pcie_rx", "TLPs with the poison bit"},
     {"pcie_rx_unexpected_completions", "pcie_rx", "completions for no outstanding tag, or not what its read lacks"},
+    {"config_requests", "pcie_endpoint", "configuration requests answered"},
+    {"function_resets", "pcie_endpoint", "function-level resets that have ended, VFs that vanished included"},
     {"doorbells", "uar", "doorbells accepted"},
     {"doorbells_coalesced", "uar", "doorbells of a QP that was pending already"},
     {"db_ignored_size", "uar", "UAR writes of another size or alignment"},
@@ -283,6 +289,8 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"dma_tag_waits", "dma_engine", "requests that waited for a tag"},
     {"dma_credit_waits", "dma_engine", "requests that waited for a credit"},
     {"dma_errors", "dma_engine", "reads that ended with an error"},
+    {"dma_writes_dropped", "dma_engine", "writes of functions that may not master the bus, or are being reset"},
+    {"dma_reads_refused", "dma_engine", "reads of those, not sent or given up"},
     {"dma_timeouts", "dma_engine", "read requests given up by the completion time-out"},
     {"commands", "pcie_endpoint", "commands served"},
     {"command_errors", "pcie_endpoint", "commands refused"},

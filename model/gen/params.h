@@ -147,6 +147,16 @@ struct parameters {
     std::int64_t nic_node = 0;
     // page size of buffers [B]
     std::int64_t page_bytes = 4096;
+    // addresses below 4 GiB for BARs: where they begin
+    std::int64_t mmio_base = 2147483648;
+    // ... and how many there are [B]
+    std::int64_t mmio_bytes = 1073741824;
+    // addresses for prefetchable BARs: where they begin
+    std::int64_t mmio_prefetchable_base = 137438953472;
+    // ... and how many there are [B]
+    std::int64_t mmio_prefetchable_bytes = 137438953472;
+    // until a configuration access that was answered Retry is tried again [ps]
+    std::int64_t config_retry_ps = 1000000;
 
     bool operator==(const host_t&) const = default;
   } host;
@@ -204,8 +214,6 @@ struct parameters {
   } wire;
 
   struct nic_t {
-    // functions with a driver: the PF and its VFs
-    std::int64_t functions = 1;
     // VFs that can be enabled (NUM_OF_VFS)
     std::int64_t total_vfs = 64;
     // UAR pages of a function
@@ -226,12 +234,8 @@ struct parameters {
     std::int64_t log_max_rd_atomic = 4;
     // MSI-X vectors of a function
     std::int64_t msix_vectors = 64;
-    // address of BAR0 after reset
-    std::int64_t bar0_base = 2147483648;
-    // address of BAR2 after reset
-    std::int64_t bar2_base = 137438953472;
-    // address of BAR4 after reset
-    std::int64_t bar4_base = 2415919104;
+    // from a reset function's last object destroyed until the function answers again [ns]
+    std::int64_t flr_quiesce_ns = 20000;
     // serving one command [cycles]
     std::int64_t command_cycles = 1000;
     // a QP in error looks so often for receive WQEs posted late [us]
@@ -261,7 +265,7 @@ struct parameters {
   bool operator==(const parameters&) const = default;
 };
 
-inline constexpr std::array<param_desc, 72> ParamTable = {{
+inline constexpr std::array<param_desc, 74> ParamTable = {{
     {"core.clock_period_ps", param_type::Integer, "ps", "1000", "100", "100000", "",
      "an integer from 100 to 100000", provenance::Reference,
      "reference description: stage table, PCIe Gen5 x16, 1 GHz",
@@ -378,6 +382,26 @@ inline constexpr std::array<param_desc, 72> ParamTable = {{
      "4096, 2097152, 1073741824", provenance::Assumed,
      "no huge pages unless a scenario asks",
      "page size of buffers"},
+    {"host.mmio_base", param_type::Integer, "", "2147483648", "0", "4294963200", "",
+     "an integer from 0 to 4294963200", provenance::Assumed,
+     "2 GiB: usual for PCs, above low memory",
+     "addresses below 4 GiB for BARs: where they begin"},
+    {"host.mmio_bytes", param_type::Integer, "B", "1073741824", "4096", "4294967296", "",
+     "an integer from 4096 to 4294967296", provenance::Assumed,
+     "1 GiB: ends below what the chip set keeps for itself",
+     "... and how many there are"},
+    {"host.mmio_prefetchable_base", param_type::Integer, "", "137438953472", "0", "281474976710655", "",
+     "an integer from 0 to 281474976710655", provenance::Assumed,
+     "128 GiB: above memory",
+     "addresses for prefetchable BARs: where they begin"},
+    {"host.mmio_prefetchable_bytes", param_type::Integer, "B", "137438953472", "4096", "281474976710655", "",
+     "an integer from 4096 to 281474976710655", provenance::Assumed,
+     "128 GiB: room for 257 functions with 4096 UAR pages each",
+     "... and how many there are"},
+    {"host.config_retry_ps", param_type::Integer, "ps", "1000000", "1", "1000000000000", "",
+     "an integer from 1 to 1000000000000", provenance::Assumed,
+     "often enough beside a reset's time",
+     "until a configuration access that was answered Retry is tried again"},
     {"cpu.post_ps", param_type::Integer, "ps", "20000", "0", "100000000", "",
      "an integer from 0 to 100000000", provenance::Assumed,
      "no public split of a post call",
@@ -462,10 +486,6 @@ inline constexpr std::array<param_desc, 72> ParamTable = {{
      "an integer from 0 to 7", provenance::Reference,
      "reference description: PFC on priority 3",
      "priority of data packets"},
-    {"nic.functions", param_type::Integer, "", "1", "1", "257", "",
-     "an integer from 1 to 257", provenance::Assumed,
-     "one function unless a scenario asks",
-     "functions with a driver: the PF and its VFs"},
     {"nic.total_vfs", param_type::Integer, "", "64", "0", "256", "",
      "an integer from 0 to 256", provenance::Reference,
      "reference description: 64, 128, up to 256",
@@ -506,18 +526,10 @@ inline constexpr std::array<param_desc, 72> ParamTable = {{
      "an integer from 1 to 256", provenance::Assumed,
      "no public figure",
      "MSI-X vectors of a function"},
-    {"nic.bar0_base", param_type::Integer, "", "2147483648", "0", "281474976710655", "",
-     "an integer from 0 to 281474976710655", provenance::Assumed,
-     "stands for what firmware writes to the configuration space",
-     "address of BAR0 after reset"},
-    {"nic.bar2_base", param_type::Integer, "", "137438953472", "0", "281474976710655", "",
-     "an integer from 0 to 281474976710655", provenance::Assumed,
-     "stands for what firmware writes to the configuration space",
-     "address of BAR2 after reset"},
-    {"nic.bar4_base", param_type::Integer, "", "2415919104", "0", "281474976710655", "",
-     "an integer from 0 to 281474976710655", provenance::Assumed,
-     "stands for what firmware writes to the configuration space",
-     "address of BAR4 after reset"},
+    {"nic.flr_quiesce_ns", param_type::Integer, "ns", "20000", "0", "100000000", "",
+     "an integer from 0 to 100000000", provenance::Assumed,
+     "longer than what is left of its packets takes through the chip; the rule allows 100 ms",
+     "from a reset function's last object destroyed until the function answers again"},
     {"nic.command_cycles", param_type::Integer, "cycles", "1000", "1", "100000000", "",
      "an integer from 1 to 100000000", provenance::Assumed,
      "commands are not on a measured path",

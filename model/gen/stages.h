@@ -284,7 +284,7 @@ inline constexpr stage_timing_desc TimingTable[] = {
 };
 }  // namespace dma_engine
 
-// registers, command interface, BAR values
+// configuration space, function-level reset, registers, command interface
 namespace pcie_endpoint {
 inline constexpr unsigned Latency = 0;
 inline constexpr unsigned InitiationInterval = 1;
@@ -346,17 +346,20 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
     {"dma_engine", "DMA master: tags, MPS/MRRS/RCB/4 KiB rules, credits, ordering, reassembly",
      "", "", 0, 1, 64, 256, 1, false, false,
      stage_spec::dma_engine::TimingTable, 2},
-    {"pcie_endpoint", "registers, command interface, BAR values",
+    {"pcie_endpoint", "configuration space, function-level reset, registers, command interface",
      "", "", 0, 1, 8, 1, 1, false, false,
      stage_spec::pcie_endpoint::TimingTable, 1},
 }};
 
-inline constexpr std::array<stage_edge, 81> StageEdges = {{
+inline constexpr std::array<stage_edge, 84> StageEdges = {{
     {"pcie", "pcie_rx", "tlp", false},
     {"pcie_rx", "uar", "uar_write", false},
     {"pcie_rx", "uar", "uar_read", false},
     {"pcie_rx", "pcie_endpoint", "register_write", false},
     {"pcie_rx", "pcie_endpoint", "register_read", false},
+    {"pcie_rx", "pcie_endpoint", "config_request", false},
+    {"pcie_rx", "pcie_endpoint", "request_error", true},
+    {"dma_engine", "pcie_endpoint", "completion_error", true},
     {"pcie_rx", "dma_engine", "completion_tlp", true},
     {"pcie_rx", "dma_engine", "refusal", false},
     {"uar", "qpc_ram", "uar_ctx_req", false},

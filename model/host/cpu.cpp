@@ -114,6 +114,14 @@ void cpu::on_time(ps_t now, std::uint64_t what) {
         resume();
       }
       return;
+    case event::configure:
+      if (config_.write) {
+        bus_.config_write({}, pcie_row_, config_.routing_id, config_.offset, config_.value,
+                          config_.enables, *this);
+      } else {
+        bus_.config_read({}, pcie_row_, config_.routing_id, config_.offset, *this);
+      }
+      return;
     case event::depart: {
       const departure item = departures_.pop();
       if (item.length == 0) {
@@ -274,8 +282,21 @@ void cpu::start_load(std::uint64_t address, std::uint32_t length, std::coroutine
   depart_at(time_, item);
 }
 
+void cpu::start_config(const config_access& access, std::coroutine_handle<> waiting) {
+  drain_all();
+  spend(context_.params.cpu.mmio_store_ps);
+  config_ = access;
+  waiting_ = waiting;
+  last_departure_ = std::max(last_departure_, time_);
+  at(last_departure_, event::configure);
+}
+
 void cpu::on_mmio_data(ps_t when, std::uint16_t /*tag*/, const std::vector<std::uint8_t>& data,
-                       completion_status /*status*/, trace_ref /*trace*/) {
+                       completion_status status, trace_ref /*trace*/) {
+  config_answer_ = {status, 0};
+  for (std::size_t i = data.size(); i > 0; --i) {
+    config_answer_.value = config_answer_.value << 8 | data[i - 1];
+  }
   loaded_ = 0;
   for (const std::uint8_t byte : data) {
     loaded_ = loaded_ << 8 | byte;

@@ -183,6 +183,36 @@ class cpu final : public sc_core::sc_module, private timed, private mmio_read_li
     return {*this, address, length};
   }
 
+  /// An access to configuration space, one dword or some of its bytes.
+  struct config_access {
+    std::uint16_t routing_id = 0;
+    std::uint16_t offset = 0;
+    bool write = false;
+    std::uint8_t enables = 0xf;
+    std::uint32_t value = 0;  ///< byte 0 is the least significant
+  };
+
+  struct config_reply {
+    completion_status status = completion_status::Success;
+    std::uint32_t value = 0;  ///< of a read; all ones without success
+  };
+
+  struct config_awaiter {
+    cpu& core;
+    config_access access;
+
+    [[nodiscard]] bool await_ready() const { return false; }
+
+    void await_suspend(std::coroutine_handle<> waiting) const {
+      core.start_config(access, waiting);
+    }
+
+    [[nodiscard]] config_reply await_resume() const { return core.config_answer_; }
+  };
+
+  /// The core waits for the completion.
+  [[nodiscard]] config_awaiter config(const config_access& access) { return {*this, access}; }
+
   struct poll_awaiter {
     cpu& core;
     polled_memory& what;
@@ -242,7 +272,7 @@ class cpu final : public sc_core::sc_module, private timed, private mmio_read_li
     trace_ref trace;
   };
 
-  enum class event : std::uint64_t { resume, depart, poll };
+  enum class event : std::uint64_t { resume, depart, poll, configure };
 
   void on_time(ps_t now, std::uint64_t what) override;
   void on_mmio_data(ps_t when, std::uint16_t tag, const std::vector<std::uint8_t>& data,
@@ -250,6 +280,7 @@ class cpu final : public sc_core::sc_module, private timed, private mmio_read_li
   void resume();
   void sleep_until(ps_t when, std::coroutine_handle<> waiting);
   void start_load(std::uint64_t address, std::uint32_t length, std::coroutine_handle<> waiting);
+  void start_config(const config_access& access, std::coroutine_handle<> waiting);
   void start_poll(polled_memory& what, std::coroutine_handle<> waiting);
   void poll_next(ps_t visible);
   [[nodiscard]] bool try_lock(cpu_lock& lock);
@@ -306,6 +337,8 @@ class cpu final : public sc_core::sc_module, private timed, private mmio_read_li
 
   std::uint32_t load_length_ = 0;
   std::uint64_t loaded_ = 0;
+  config_access config_;
+  config_reply config_answer_;
 
   polled_memory* polling_ = nullptr;
   bool poll_scheduled_ = false;

@@ -56,8 +56,13 @@ command_refused::command_refused(command_opcode refused, command_status why,
       status(why),
       syndrome(detail) {}
 
-device::device(machine& host, device_location where, posted_work& posted, const gid& address)
-    : host_(host), where_(where), posted_(posted), addresses_{source_address{address, {}}} {}
+device::device(machine& host, pci_bus& slot, unsigned function, posted_work& posted,
+               const gid& address)
+    : host_(host),
+      slot_(slot),
+      function_(function),
+      posted_(posted),
+      addresses_{source_address{address, {}}} {}
 
 void device::enter(std::uint32_t qpn, queue_pair* qp) {
   put(qps_, qpn, qp);
@@ -140,13 +145,15 @@ task<> device::open(cpu& core) {
 }
 
 task<> device::bring_up(cpu& core) {
+  co_await slot_.enumerate(core);
+  where_ = slot_.function(function_);
   const std::uint64_t id = co_await load(core, bar0::DeviceId, 4);
   if (bar0::device_id_value::unpack(static_cast<std::uint32_t>(id)).vendor != PciVendorId) {
     throw config_error(
         fmt::format("no device of vendor {:04x} answers at BAR0 {:#x}: it reads {:#010x}",
                     PciVendorId, where_.bar0, id));
   }
-  co_await command(core, command_opcode::EnableHca, where_.function);
+  co_await command(core, command_opcode::EnableHca, where_.number);
   std::array<std::uint8_t, hca_cap::Size> raw{};
   for (std::uint32_t at = 0; at < hca_cap::Size; at += WordBytes) {
     const std::uint64_t word = co_await load(core, bar0::HcaCap + at, WordBytes);

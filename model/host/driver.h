@@ -23,6 +23,7 @@
 #include "host/cpu.h"
 #include "host/machine.h"
 #include "host/memory_region.h"
+#include "host/pci_bus.h"
 #include "host/task.h"
 #include "host/verbs_observer.h"
 
@@ -38,13 +39,6 @@ class command_refused : public config_error {
   const command_opcode opcode;
   const command_status status;
   const command_syndrome syndrome;
-};
-
-/// Where the operating system has mapped the function's BARs.
-struct device_location {
-  std::uint64_t bar0 = 0;
-  std::uint64_t bar2 = 0;
-  std::uint16_t function = 0;
 };
 
 /// A UAR page and the lock that a post holds across its doorbell.
@@ -72,13 +66,15 @@ struct command_reply {
 
 class device {
  public:
-  /// `posted`: the NIC's table of traced work, beside the data.
-  device(machine& host, device_location where, posted_work& posted, const gid& address);
+  /// The device in `slot`: its PF (0) or VF `function` - 1. `posted`: the NIC's table of traced
+  /// work, beside the data.
+  device(machine& host, pci_bus& slot, unsigned function, posted_work& posted, const gid& address);
   device(const device&) = delete;
   device& operator=(const device&) = delete;
 
-  /// Enables and initialises the function, reads what it can do and gives it its address. The
-  /// second of several callers waits for the first.
+  /// Enumerates the slot if nobody has, enables and initialises the function, reads what it can do
+  /// and gives it its address. The second of several callers waits for the first. Throws
+  /// config_error for a VF that the slot has not enabled.
   task<> open(cpu& core);
 
   task<std::uint32_t> alloc_pd(cpu& core);
@@ -142,7 +138,9 @@ class device {
   task<> read_output(cpu& core, std::span<std::uint8_t> output);
 
   machine& host_;
-  const device_location where_;
+  pci_bus& slot_;
+  const unsigned function_;
+  pci_function where_;  ///< once it is open
   posted_work& posted_;
   std::vector<source_address> addresses_;
   hca_cap capabilities_;

@@ -372,6 +372,9 @@ std::uint16_t root_complex::config_read(trace_ref trace, name_id row, std::uint1
   const std::uint16_t tag = take_tag(listener, 4, 0);
   tlp* packet = tlps_.take();
   make_config_read(*packet, RootId, tag, function, offset);
+  if (function >> 8 != LinkBus) {
+    set_other_bus(*packet);
+  }
   depart(packet, trace, row);
   return tag;
 }
@@ -382,6 +385,9 @@ std::uint16_t root_complex::config_write(trace_ref trace, name_id row, std::uint
   const std::uint16_t tag = take_tag(listener, 0, 0);
   tlp* packet = tlps_.take();
   make_config_write(*packet, RootId, tag, function, offset, value, enables);
+  if (function >> 8 != LinkBus) {
+    set_other_bus(*packet);
+  }
   depart(packet, trace, row);
   return tag;
 }

@@ -45,6 +45,9 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
   root_complex(const sc_core::sc_module_name& name, sim_context& context, host_memory& memory,
                tlp_pool& tlps);
 
+  /// Number of the link's bus; configuration requests for others are of type 1.
+  static constexpr std::uint8_t LinkBus = 1;
+
   /// Connect it to the device's.
   pcie_port port;
 
@@ -58,6 +61,7 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
   /// The tag that the answer will carry.
   std::uint16_t mmio_read(trace_ref trace, name_id row, std::uint64_t address, std::uint32_t length,
                           mmio_read_listener& listener);
+  /// `function` is a routing ID.
   std::uint16_t config_read(trace_ref trace, name_id row, std::uint16_t function,
                             std::uint16_t offset, mmio_read_listener& listener);
   std::uint16_t config_write(trace_ref trace, name_id row, std::uint16_t function,

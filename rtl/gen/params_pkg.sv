@@ -67,6 +67,16 @@ package params_pkg;
   localparam int unsigned HostNicNode = 0;
   // page size of buffers [B]
   localparam int unsigned HostPageBytes = 4096;
+  // addresses below 4 GiB for BARs: where they begin
+  localparam logic [63:0] HostMmioBase = 64'd2147483648;
+  // ... and how many there are [B]
+  localparam int unsigned HostMmioBytes = 1073741824;
+  // addresses for prefetchable BARs: where they begin
+  localparam logic [63:0] HostMmioPrefetchableBase = 64'd137438953472;
+  // ... and how many there are [B]
+  localparam logic [63:0] HostMmioPrefetchableBytes = 64'd137438953472;
+  // until a configuration access that was answered Retry is tried again [ps]
+  localparam int unsigned HostConfigRetryPs = 1000000;
   // entry of a post call, lock included [ps]
   localparam int unsigned CpuPostPs = 20000;
   // building one WQE block of 64 bytes [ps]
@@ -109,8 +119,6 @@ package params_pkg;
   localparam int unsigned WireDscp = 24;
   // priority of data packets
   localparam int unsigned WirePriority = 3;
-  // functions with a driver: the PF and its VFs
-  localparam int unsigned NicFunctions = 1;
   // VFs that can be enabled (NUM_OF_VFS)
   localparam int unsigned NicTotalVfs = 64;
   // UAR pages of a function
@@ -131,12 +139,8 @@ package params_pkg;
   localparam int unsigned NicLogMaxRdAtomic = 4;
   // MSI-X vectors of a function
   localparam int unsigned NicMsixVectors = 64;
-  // address of BAR0 after reset
-  localparam logic [63:0] NicBar0Base = 64'd2147483648;
-  // address of BAR2 after reset
-  localparam logic [63:0] NicBar2Base = 64'd137438953472;
-  // address of BAR4 after reset
-  localparam logic [63:0] NicBar4Base = 64'd2415919104;
+  // from a reset function's last object destroyed until the function answers again [ns]
+  localparam int unsigned NicFlrQuiesceNs = 20000;
   // serving one command [cycles]
   localparam int unsigned NicCommandCycles = 1000;
   // a QP in error looks so often for receive WQEs posted late [us]

@@ -146,7 +146,7 @@ package stages_pkg;
   localparam int unsigned DmaEngineRequestHop = 4;
   localparam int unsigned DmaEngineResponseHop = 2;
 
-  // registers, command interface, BAR values
+  // configuration space, function-level reset, registers, command interface
   localparam int unsigned PcieEndpointLatency = 0;
   localparam int unsigned PcieEndpointInitiationInterval = 1;
   localparam int unsigned PcieEndpointDepth = 8;

@@ -5,12 +5,12 @@ import difflib
 import sys
 from pathlib import Path
 
-from . import (counters, cpp_formats, formats, markdown, params, registers, stages, streams,
-               sverilog)
+from . import (counters, cpp_formats, formats, markdown, params, pci, registers, stages,
+               streams, sverilog)
 from .base import spec_error, spec_file
 
 FORMATS = ("wire", "tlp", "wqe", "contexts")
-ALL = (*FORMATS, "registers", "streams", "stages", "params", "counters")
+ALL = (*FORMATS, "registers", "pci", "streams", "stages", "params", "counters")
 EXTRA_KEYS = {"registers": ("block",), "streams": ("stream",)}
 GENERATED = ("model/gen", "rtl/gen", "docs/reference")
 
@@ -46,6 +46,7 @@ class spec:
             formats.read_layouts(f, self.formats[name], self.world)
             formats.read_opcodes(f, self.formats[name], self.world)
         self.blocks = registers.read_registers(self.files["registers"], self.world)
+        self.capabilities = pci.read_capabilities(self.files["pci"], self.world)
         self.streams = streams.read_streams(self.files["streams"], self.world,
                                             self.formats["streams"])
         self.stages, self.edges = stages.read_stages(self.files["stages"], self.world)
@@ -60,6 +61,11 @@ def render(s):
         out[f"model/gen/{name}.h"] = cpp_formats.emit_format(s.formats[name], s.world)
     out["model/gen/registers.h"] = cpp_formats.emit_format(
         s.formats["registers"], s.world, registers.emit_cpp(s.blocks))
+    f = s.files["pci"]
+    out["model/gen/pci.h"] = (
+        cpp_formats.header("pci", f.doc) +
+        "#include <array>\n#include <cstdint>\n\nnamespace carillon {\n\n" +
+        pci.emit_cpp(s.capabilities) + "}  // namespace carillon\n")
     out["model/gen/streams.h"] = cpp_formats.emit_format(
         s.formats["streams"], s.world, streams.emit_cpp(s.streams))
     f = s.files["stages"]

@@ -108,6 +108,26 @@ def emit_registers(s):
     return out
 
 
+def emit_pci(s):
+    out = head(s.files["pci"], "pci")
+    access = {"ro": "read", "rw": "read, write", "rw1c": "a one clears"}
+    for c in s.capabilities:
+        out += f"## {c.name} (0x{c.at:03x})\n\n{clean(c.doc)}"
+        out += "\n\n" if c.vf else " PF only.\n\n"
+        rows = []
+        for r in c.registers:
+            reset = f"0x{r.reset:x}"
+            if c.vf and r.vf_reset != r.reset:
+                reset += f" (VF: 0x{r.vf_reset:x})"
+            rows.append((f"0x{c.at + r.at:03x}", f"`{r.name}`", f"{r.width} bits", "", reset,
+                         r.doc))
+            rows += [("", f"`{r.name}.{b.name}`", f"{b.msb}:{b.lsb}",
+                      access[b.access] + (", PF only" if c.vf and b.pf_only else "") +
+                      (", survives FLR" if b.sticky else ""), "", b.doc) for b in r.bits]
+        out += table(("offset", "name", "size", "access", "reset", "meaning"), rows)
+    return out
+
+
 def emit_streams(s):
     out = emit_common(head(s.files["streams"], "streams"), s.formats["streams"])
     for x in s.streams:
@@ -165,6 +185,7 @@ def emit_counters(s):
 def render(s):
     pages = {name: emit_format(s.files[name], s.formats[name], s.world)
              for name in ("wire", "tlp", "wqe", "contexts")}
-    pages |= {"registers": emit_registers(s), "streams": emit_streams(s), "stages": emit_stages(s),
-              "params": emit_params(s), "counters": emit_counters(s)}
+    pages |= {"registers": emit_registers(s), "pci": emit_pci(s),
+              "streams": emit_streams(s), "stages": emit_stages(s), "params": emit_params(s),
+              "counters": emit_counters(s)}
     return {f"docs/reference/{name}.md": text.rstrip("\n") + "\n" for name, text in pages.items()}

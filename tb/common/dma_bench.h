@@ -14,6 +14,7 @@
 
 #include "common/random.h"
 #include "dma_engine.h"
+#include "tb/common/function_maps.h"
 #include "tb/common/link_script.h"
 #include "tb/common/stage_bench.h"
 
@@ -179,13 +180,17 @@ struct dma_bench {
         cqe_writes(bench.port<dma_write>("cqe.writes", 32, 4)),
         answers(bench.port<mmio_answer>("answers")),
         completions(bench.port<read_completion>("completions", 512, 68)),
+        errors(bench.port<pcie_error>("errors", 16)),
+        functions(bench.context.clock, "functions", placed_functions(4)),
         dut("dma_engine", bench.nic,
             dma_engine::ports{port,
                               {{fetch_reads, fetch_done, "wqe_fetch"},
                                {payload_reads, payload_done, "payload_dma"}},
                               {{payload_writes, "responder"}, {cqe_writes, "completion"}},
                               {&answers},
-                              completions}),
+                              completions,
+                              functions,
+                              errors}),
         fetch("fetch", bench, fetch_reads),
         payload("payload", bench, payload_reads),
         fetched("fetched", bench, fetch_done),
@@ -193,6 +198,7 @@ struct dma_bench {
         data("data", bench, payload_writes),
         cqes("cqes", bench, cqe_writes),
         registers("registers", bench, answers),
+        reported("reported", bench, errors),
         complete(bench, completions) {
     port.connect(far.port);
     port.listen(end);
@@ -274,6 +280,8 @@ struct dma_bench {
   stream<dma_write>& cqe_writes;
   stream<mmio_answer>& answers;
   stream<read_completion>& completions;
+  stream<pcie_error>& errors;
+  level<function_map> functions;
   nic_end end;
   dma_engine dut;
   source<dma_read> fetch;
@@ -283,6 +291,7 @@ struct dma_bench {
   source<dma_write> data;
   source<dma_write> cqes;
   source<mmio_answer> registers;
+  sink<pcie_error> reported;
   completer complete;
 };
 

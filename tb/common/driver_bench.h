@@ -116,13 +116,16 @@ struct node : pcie_side {
                   line_writes,
                   {&owners},
                   completion_commands,
-                  srq_commands},
+                  srq_commands,
+                  configs,
+                  {&request_errors, &completion_errors},
+                  functions},
                  mac),
         uar(("uar" + suffix).c_str(), shared, uar_writes, cqes, ram),
         owner_drain("owner_drain" + suffix, context, owners),
         completion_drain("completion_drain" + suffix, context, completion_commands),
         srq_drain("srq_drain" + suffix, context, srq_commands),
-        driver(host, {0x80000000, 0x2000000000, 0}, shared.posted,
+        driver(host, slot, 0, shared.posted,
                gid_of_ipv4(0x0a000000 | static_cast<std::uint32_t>(mac & 0xff))) {}
 
   template <class Line>

@@ -16,6 +16,7 @@
 #include "host/host_memory.h"
 #include "host/root_complex.h"
 #include "pcie_rx.h"
+#include "tb/common/function_maps.h"
 #include "tb/common/link_script.h"
 #include "tb/common/stage_bench.h"
 
@@ -42,6 +43,14 @@ struct reader {
   std::unique_ptr<sink<dma_read_done>> answers;
 };
 
+/// Functions that master the bus and have no BARs.
+inline function_map functions_only(std::uint16_t vfs) {
+  function_map map = placed_functions(vfs);
+  map.pf = {};
+  map.vf = {};
+  return map;
+}
+
 struct pcie_bench {
   /// `relaxed_cqes` breaks a rule on purpose: completion entries may be passed, too.
   explicit pcie_bench(std::uint64_t shuffle_seed, const parameters& params = {},
@@ -50,7 +59,7 @@ struct pcie_bench {
         steps(bench.context),
         port("nic_pcie", bench.context, {}),
         host("root_complex", bench.context, memory, bench.tlps),
-        functions(bench.context.clock, "functions", function_map{}),
+        functions(bench.context.clock, "functions", functions_only(4)),
         fetch(bench, "wqe_fetch"),
         payload(bench, "payload_dma"),
         responder(bench, "responder"),
@@ -64,9 +73,13 @@ struct pcie_bench {
         register_reads(bench.port<mmio_read>("register_reads")),
         refusals(bench.port<mmio_answer>("refusals")),
         completions(bench.port<read_completion>("completions", 512, 68)),
+        configs(bench.port<config_request>("configs")),
+        request_errors(bench.port<pcie_error>("request_errors", 16)),
+        completion_errors(bench.port<pcie_error>("completion_errors", 16)),
         receive("pcie_rx", bench.nic,
-                pcie_rx::ports{port, bars, uar_writes, uar_reads, register_writes, register_reads,
-                               completions, refusals, [this] { dut.on_credits(); }}),
+                pcie_rx::ports{port, functions, uar_writes, uar_reads, register_writes,
+                               register_reads, completions, refusals, configs, request_errors,
+                               [this] { dut.on_credits(); }}),
         dut("dma_engine", bench.nic,
             dma_engine::ports{port,
                               {{fetch.reads, fetch.done, fetch.name},
@@ -77,10 +90,14 @@ struct pcie_bench {
                                {responses, "requester", true},
                                {entries, "completion", relaxed_cqes}},
                               {&refusals},
-                              completions}),
+                              completions,
+                              functions,
+                              completion_errors}),
         receives("receives", bench, received),
         answers("answers", bench, responses),
-        cqes("cqes", bench, entries) {
+        cqes("cqes", bench, entries),
+        request_error_sink("request_error_sink", bench, request_errors),
+        completion_error_sink("completion_error_sink", bench, completion_errors) {
     for (reader* each : readers()) {
       each->start(bench);
     }
@@ -165,11 +182,16 @@ struct pcie_bench {
   stream<mmio_read>& register_reads;
   stream<mmio_answer>& refusals;
   stream<read_completion>& completions;
+  stream<config_request>& configs;
+  stream<pcie_error>& request_errors;
+  stream<pcie_error>& completion_errors;
   pcie_rx receive;
   dma_engine dut;
   source<dma_write> receives;
   source<dma_write> answers;
   source<dma_write> cqes;
+  sink<pcie_error> request_error_sink;
+  sink<pcie_error> completion_error_sink;
 };
 
 }  // namespace carillon::bench

@@ -15,6 +15,7 @@
 #include "host/machine.h"
 #include "pcie_endpoint.h"
 #include "pcie_rx.h"
+#include "tb/common/function_maps.h"
 
 namespace carillon::bench {
 
@@ -56,11 +57,11 @@ class silent final : public stage {
 struct pcie_side {
   pcie_side(sim_context& context, tlp_pool& tlps, const std::string& suffix, unsigned cores)
       : host(("host" + suffix).c_str(), context, tlps, cores),
+        slot(host),
         shared(context, "nic" + suffix, tlps),
         port(("port" + suffix).c_str(), context,
              {flow_credits{64, 512}, flow_credits{32, 32}, flow_credits{0, 0}}),
-        functions(context.clock, "functions" + suffix,
-                  pcie_endpoint::reset_functions(context.params)),
+        functions(context.clock, "functions" + suffix, placed_functions()),
         uar_writes(context, "uar_writes" + suffix, 16),
         uar_reads(context, "uar_reads" + suffix, 4),
         register_writes(context, "register_writes" + suffix, 16),
@@ -69,14 +70,24 @@ struct pcie_side {
         answers(context, "answers" + suffix, 4),
         completions(context, "completions" + suffix, 72, 66),
         cqes(context, "cqes" + suffix, 16),
+        configs(context, "configs" + suffix, 4),
+        request_errors(context, "request_errors" + suffix, 16),
+        completion_errors(context, "completion_errors" + suffix, 16),
         receive(("pcie_rx" + suffix).c_str(), shared,
                 {port, functions, uar_writes, uar_reads, register_writes, register_reads,
-                 completions, refusals, [this] { dma.on_credits(); }}),
+                 completions, refusals, configs, request_errors, [this] { dma.on_credits(); }}),
         dma(("dma_engine" + suffix).c_str(), shared,
-            {port, {}, {{cqes, "completion"}}, {&answers, &refusals}, completions}),
+            {port,
+             {},
+             {{cqes, "completion"}},
+             {&answers, &refusals},
+             completions,
+             functions,
+             completion_errors}),
         uar_read_drain("uar_read_drain" + suffix, context, uar_reads) {
     host.bus.port.connect(port);
     port.listen(receive);
+    slot.adopt({placed_pf()});
   }
 
   [[nodiscard]] std::vector<std::uint8_t> memory(std::uint64_t address, std::size_t bytes) const {
@@ -86,6 +97,7 @@ struct pcie_side {
   }
 
   machine host;
+  pci_bus slot;  ///< the device was found there before
   nic_shared shared;
   pcie_port port;
   level<function_map> functions;
@@ -97,6 +109,9 @@ struct pcie_side {
   stream<mmio_answer> answers;
   stream<read_completion> completions;
   stream<dma_write> cqes;
+  stream<config_request> configs;
+  stream<pcie_error> request_errors;
+  stream<pcie_error> completion_errors;
   pcie_rx receive;
   dma_engine dma;
   drain<mmio_read> uar_read_drain;

@@ -24,13 +24,6 @@ nic_options adapter_options() {
   return result;
 }
 
-device_location location(const parameters& params) {
-  device_location where;
-  where.bar0 = static_cast<std::uint64_t>(params.nic.bar0_base);
-  where.bar2 = static_cast<std::uint64_t>(params.nic.bar2_base);
-  return where;
-}
-
 }  // namespace
 
 bytes_t pattern(std::size_t length, unsigned seed) {
@@ -48,7 +41,8 @@ peer_bench::peer_bench(const parameters& params, std::uint64_t shuffle)
       far_("wire1", context),
       nic_side_(*this),
       adapter(context, "nic0", tlps, *this, adapter_options()),
-      driver(host, location(context.params), adapter.shared().posted, gid_of_ipv4(OwnAddress)) {
+      slot(host),
+      driver(host, slot, 0, adapter.shared().posted, gid_of_ipv4(OwnAddress)) {
   host.bus.port.connect(adapter.pcie());
   own_.listen(nic_side_);
   far_.listen(*this);

@@ -151,6 +151,7 @@ class peer_bench : private frame_sink, private wire_listener {
 
  public:
   nic adapter;
+  pci_bus slot;
   device driver;
   std::uint32_t pd = 0;
   uar_handle* uar = nullptr;

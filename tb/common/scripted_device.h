@@ -101,11 +101,17 @@ struct scripted_device : pcie_side {
         registers("registers", shared, register_writes, register_reads, answers),
         uar("uar_drain", context, uar_writes),
         quiet("quiet", context, cqes),
-        driver(host, {0x80000000, 0x2000000000, 0}, shared.posted, gid_of_ipv4(0x0a000001)) {}
+        config_drain("config_drain", context, configs),
+        request_error_drain("request_error_drain", context, request_errors),
+        completion_error_drain("completion_error_drain", context, completion_errors),
+        driver(host, slot, 0, shared.posted, gid_of_ipv4(0x0a000001)) {}
 
   listening_registers registers;
   drain<mmio_write> uar;
   silent<dma_write> quiet;
+  drain<config_request> config_drain;
+  drain<pcie_error> request_error_drain;
+  drain<pcie_error> completion_error_drain;
   device driver;
 };
 

@@ -77,6 +77,22 @@ registers = [
   { name = "window", at = 0x80, bytes = 128, access = "rw", doc = "d" },
 ]
 """,
+    "pci": """
+title = "Space"
+doc = "d"
+[capability.power]
+at = 0x40
+size = 8
+doc = "d"
+registers = [
+  { name = "id", at = 0x00, width = 8, access = "ro", reset = 1, doc = "d" },
+  { name = "control", at = 0x04, width = 16, access = "ro", reset = 3, vf_reset = 0, doc = "d", fields = [
+    { name = "woken", at = "15:15", width = 1, access = "rw1c", sticky = true, doc = "d" },
+    { reserved = true, at = "14:2", width = 13 },
+    { name = "state", at = "1:0", width = 2, access = "rw", pf_only = true, doc = "d" },
+  ] },
+]
+""",
     "streams": """
 title = "Streams"
 doc = "d"
