@@ -1,9 +1,9 @@
 // From what a device reports to a cause with a name.
 
+#include "cli/diagnosis.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "cli/diagnosis.h"
 
 namespace carillon {
 namespace {

@@ -25,8 +25,8 @@ cause_and_text protection(const symptom& of) {
     return {"memory_not_registered", error + ": the device knows no such memory key"};
   }
   if (*of.key_pd != of.qp_pd) {
-    return {"wrong_pd", fmt::format("{}: the key's PD {} is not the QP's, {}", error, *of.key_pd,
-                                    of.qp_pd)};
+    return {"wrong_pd",
+            fmt::format("{}: the key's PD {} is not the QP's, {}", error, *of.key_pd, of.qp_pd)};
   }
   return {"local_protection_error", error + ": the key does not allow this range or access"};
 }
@@ -70,17 +70,16 @@ cause_and_text of_completion(const symptom& of, const std::vector<function_count
       return {"remote_invalid_request", error + ": the peer cannot take the request"};
     }
     case cqe_syndrome::RemoteAccess:
-      return {"remote_access_error",
-              with_code("remote access error", of.syndrome) +
-                  ": the peer's key does not allow this range or access"};
+      return {"remote_access_error", with_code("remote access error", of.syndrome) +
+                                         ": the peer's key does not allow this range or access"};
     case cqe_syndrome::TransportRetryExceeded:
       return unanswered(of, functions);
     case cqe_syndrome::RnrRetryExceeded:
       return {"receiver_not_ready", with_code("RNR retry counter exceeded", of.syndrome) +
                                         ": the peer has posted no receive"};
     case cqe_syndrome::LocalLength:
-      return {"local_length_error",
-              with_code("local length error", of.syndrome) + ": longer than the buffers or the MTU"};
+      return {"local_length_error", with_code("local length error", of.syndrome) +
+                                        ": longer than the buffers or the MTU"};
     default:
       return {"cqe_error", with_code(to_string(of.syndrome), of.syndrome)};
   }
@@ -89,8 +88,8 @@ cause_and_text of_completion(const symptom& of, const std::vector<function_count
 cause_and_text of_refusal(const symptom& of) {
   switch (of.detail) {
     case command_syndrome::NotTrusted:
-      return {"trust_off", fmt::format("{}: a privileged field, and the VF is not trusted",
-                                       of.text)};
+      return {"trust_off",
+              fmt::format("{}: a privileged field, and the VF is not trusted", of.text)};
     case command_syndrome::Partition:
       return {"partition", of.text};
     case command_syndrome::TableFull:
@@ -114,7 +113,8 @@ void add_silent(const std::vector<function_counts>& functions, std::vector<findi
   constexpr silent Reasons[] = {
       {"db_ignored_owner", "wrong_qp_owner", "rang for a QP of another function or UAR page"},
       {"tx_spoof_drops", "spoofed_address", "sent frames with addresses that are not its port's"},
-      {"ctx_partition_denied", "partition_denied", "asked for context that is not in its partition"},
+      {"ctx_partition_denied", "partition_denied",
+       "asked for context that is not in its partition"},
   };
   for (const function_counts& function : functions) {
     for (const silent& each : Reasons) {
@@ -123,10 +123,10 @@ void add_silent(const std::vector<function_counts>& functions, std::vector<findi
         return other.cause == each.cause;
       });
       if (count != 0 && !known) {
-        into.push_back({each.cause,
-                        fmt::format("{} {} ({} times, {})", function.where, each.text, count,
-                                    each.counter),
-                        function.where, count});
+        into.push_back(
+            {each.cause,
+             fmt::format("{} {} ({} times, {})", function.where, each.text, count, each.counter),
+             function.where, count});
       }
     }
   }
@@ -153,9 +153,8 @@ std::vector<finding> diagnose(const std::vector<symptom>& symptoms,
         told = {"vf_exhausted", each.text};
         break;
     }
-    const auto same = std::find_if(found.begin(), found.end(), [&](const finding& other) {
-      return other.cause == told.cause;
-    });
+    const auto same = std::find_if(found.begin(), found.end(),
+                                   [&](const finding& other) { return other.cause == told.cause; });
     if (same != found.end()) {
       ++same->count;
     } else {

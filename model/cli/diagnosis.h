@@ -23,7 +23,7 @@ struct symptom {
   // Of a completion
   cqe_syndrome syndrome = cqe_syndrome::None;
   std::uint8_t vendor_syndrome = 0;
-  bool asked = false;               ///< the device was asked about key and QPs
+  bool asked = false;                   ///< the device was asked about key and QPs
   std::optional<std::uint32_t> key_pd;  ///< of the WQE's local key; empty: there is no such key
   std::uint32_t qp_pd = 0;
   std::uint32_t mtu = 0;       ///< of the QP, in bytes

@@ -119,7 +119,7 @@ std::string fault_table(const json& run, const report_style& style) {
 }
 
 /// One row a tenant; of many only the best, the median and the worst by their own p99.
-std::string tenant_table(const json& run, const report_style& style) {
+std::string tenants_table(const json& run, const report_style& style) {
   constexpr std::size_t Shown = 20;
   constexpr const char* Path = "post_to_cqe_seen";
   if (!run.contains("tenants")) {
@@ -135,16 +135,16 @@ std::string tenant_table(const json& run, const report_style& style) {
       const json& latency = tenant["latency"];
       return latency.contains(Path) ? latency[Path]["p99"].get<double>() : 0.0;
     };
-    std::stable_sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) {
-      return p99(*a.second) < p99(*b.second);
-    });
+    std::stable_sort(rows.begin(), rows.end(),
+                     [&](const auto& a, const auto& b) { return p99(*a.second) < p99(*b.second); });
     title = fmt::format(", the best, the median and the worst of {}", rows.size());
     rows = {rows.front(), rows[rows.size() / 2], rows.back()};
   }
   text_table table({"tenant", "<from", "<to", "<traffic", "messages", "failed", "goodput Gb/s",
                     "p50", "p99", "p99.9", "max"});
   const auto place = [](const json& end) {
-    return fmt::format("host{} {}", end["host"].get<unsigned>(), end["function"].get<std::string>());
+    return fmt::format("host{} {}", end["host"].get<unsigned>(),
+                       end["function"].get<std::string>());
   };
   for (const auto& [number, each] : rows) {
     const json& tenant = *each;
@@ -191,11 +191,10 @@ std::string diagnosis_lines(const json& run, const std::string& label, const rep
   }
   for (const auto& [cause, each] : run["diagnosis"].items()) {
     if (each.is_object()) {
-      text += fmt::format("{}{}: {} (first {}, {} times)\n",
-                          label.empty() ? "" : fmt::format("{}: ", label),
-                          paint(cause, "33", style.colour), each["text"].get<std::string>(),
-                          each["where"].get<std::string>(),
-                          grouped(each["count"].get<std::uint64_t>()));
+      text += fmt::format(
+          "{}{}: {} (first {}, {} times)\n", label.empty() ? "" : fmt::format("{}: ", label),
+          paint(cause, "33", style.colour), each["text"].get<std::string>(),
+          each["where"].get<std::string>(), grouped(each["count"].get<std::uint64_t>()));
     }
   }
   return text.empty() ? text : "\ndiagnosis\n" + text;
@@ -241,7 +240,7 @@ std::string one_run(const json& run, const json& effort, const std::string& path
   return counter_table(run, style) + fault_table(run, style) +
          (style.stats ? effort_table(effort, style) : "") + parameter_table(run, style) +
          latency_table(run, style) + rates_line(run) + stage_table(run, path, style) +
-         tenant_table(run, style) + function_lines(run) + diagnosis_lines(run, "", style);
+         tenants_table(run, style) + function_lines(run) + diagnosis_lines(run, "", style);
 }
 
 /// One row a point: the stages of the report's path, then the latencies that all points have.
@@ -353,7 +352,7 @@ std::string render_report(const json& summary, const report_style& style) {
     text += points_table(summary, style) + points_stages(summary, style);
     for (const auto& [label, point] : summary["points"].items()) {
       if (point.contains("tenants")) {
-        text += "\n" + label + tenant_table(point, style) + function_lines(point);
+        text += "\n" + label + tenants_table(point, style) + function_lines(point);
       }
       text += diagnosis_lines(point, label, style);
     }

@@ -39,7 +39,7 @@ struct run_effort {
 /// What one tenant had and measured.
 struct tenant_facts {
   tenant_spec spec;
-  std::array<unsigned, 2> host{};                    ///< of the sender, of its peer
+  std::array<unsigned, 2> host{};                        ///< of the sender, of its peer
   std::array<std::optional<std::uint16_t>, 2> function;  ///< likewise; empty: it got none
   std::uint64_t messages = 0;
   std::uint64_t failures = 0;
@@ -66,7 +66,7 @@ struct run_facts {
   std::vector<tenant_facts> tenants;                  ///< empty: one user
   std::vector<node_functions> functions;              ///< likewise
   std::vector<symptom> symptoms;
-  const fault_injector* faults = nullptr;             ///< nullptr: there were no rules
+  const fault_injector* faults = nullptr;  ///< nullptr: there were no rules
   run_effort effort;
 };
 

@@ -138,9 +138,8 @@ void add_unexpected(const scenario& what, const json& summary, json& failed) {
     }
     const std::string path = prefix + "diagnosis";
     const bool expected =
-        std::any_of(what.expect.begin(), what.expect.end(), [&](const expectation& each) {
-          return each.path.rfind(path + ".", 0) == 0;
-        });
+        std::any_of(what.expect.begin(), what.expect.end(),
+                    [&](const expectation& each) { return each.path.rfind(path + ".", 0) == 0; });
     if (!expected) {
       failed.push_back({{"path", path + ".causes"},
                         {"where", what.file},

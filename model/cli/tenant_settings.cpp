@@ -209,9 +209,10 @@ void check_tenants(const run_point& point, const origins& origin, const std::str
     require(!each.background || !consumes_receive(each.opcode), path + ".opcode",
             fmt::format("a background tenant has no end that its receiver could know: {}, not {}",
                         to_string(work_opcode::write), to_string(each.opcode)));
-    require(!w.wait_for_function || (!each.background && each.mistake != tenant_mistake::foreign_qp),
-            path + (each.background ? ".background" : ".mistake"),
-            "with workload.when_exhausted = \"wait\" others may never have a function");
+    require(
+        !w.wait_for_function || (!each.background && each.mistake != tenant_mistake::foreign_qp),
+        path + (each.background ? ".background" : ".mistake"),
+        "with workload.when_exhausted = \"wait\" others may never have a function");
     number += given ? w.tenant[table].count : tenants.size();
   }
 }

@@ -83,8 +83,7 @@ connection_options tenant_workload::options_of(const tenant& who, const end& min
   const std::uint8_t wanted = mine.sends ? who.spec.priority.value_or(own) : own;
   options.priority = wanted;
   if (wanted != static_cast<std::uint8_t>(point_.params.wire.priority)) {
-    options.traffic_class =
-        static_cast<std::uint8_t>(wanted << (ClassShift + DscpShift) | Ect0);
+    options.traffic_class = static_cast<std::uint8_t>(wanted << (ClassShift + DscpShift) | Ect0);
   }
   return options;
 }
@@ -124,8 +123,7 @@ task<> tenant_workload::pause(cpu& core) const {
 }
 
 bool tenant_workload::more_to_send(const tenant& who) const {
-  return !who.stopped &&
-         (who.spec.background ? measured_running_ != 0 : who.posted < who.total());
+  return !who.stopped && (who.spec.background ? measured_running_ != 0 : who.posted < who.total());
 }
 
 work_request tenant_workload::request_of(const tenant& who, const end& mine, const end& theirs,

@@ -290,8 +290,7 @@ void tenant_workload::check_finished() const {
       who += fmt::format(" tenant {} has {} of {} messages,", each->index, completed, each->posted);
     }
   }
-  CARILLON_CHECK(false,
-                 "{} programs have not come to their end and nothing is left to happen:{}{}",
+  CARILLON_CHECK(false, "{} programs have not come to their end and nothing is left to happen:{}{}",
                  running_, who, state_of_affairs(system_));
 }
 
@@ -337,20 +336,20 @@ void tenant_workload::on_message(const message_record& message) {
 
 void tenant_workload::report(run_facts& facts) const {
   for (const auto& each : tenants_) {
-    tenant_facts tenant;
-    tenant.spec = each->spec;
+    tenant_facts one;
+    one.spec = each->spec;
     for (std::size_t i = 0; i < each->ends.size(); ++i) {
       const end& from = each->ends[i];
-      tenant.host[i] = from.host->index;
+      one.host[i] = from.host->index;
       if (from.lease.adapter != nullptr) {
-        tenant.function[i] = from.lease.function;
+        one.function[i] = from.lease.function;
       }
     }
-    tenant.messages = each->messages;
-    tenant.failures = each->failures;
-    tenant.latency = each->latency;
-    tenant.rate = each->rate;
-    facts.tenants.push_back(std::move(tenant));
+    one.messages = each->messages;
+    one.failures = each->failures;
+    one.latency = each->latency;
+    one.rate = each->rate;
+    facts.tenants.push_back(std::move(one));
   }
   for (const auto& host : hosts_) {
     node_functions of;

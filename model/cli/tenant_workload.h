@@ -37,13 +37,19 @@ class tenant_workload final : public traffic, private message_observer {
   static unsigned cores(const workload_spec& spec);
 
   void start() override;
+
   void finish() override {}
+
   void check_finished() const override;
   [[nodiscard]] bool measured(const message_record& message) const override;
   [[nodiscard]] std::uint64_t measured_messages() const override;
+
   [[nodiscard]] std::uint64_t verified_messages() const override { return 0; }
+
   [[nodiscard]] std::uint64_t wrong_bytes() const override { return 0; }
+
   [[nodiscard]] std::uint64_t failed_completions() const override { return failed_; }
+
   void report(run_facts& facts) const override;
 
  private:

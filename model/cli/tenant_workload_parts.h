@@ -39,7 +39,7 @@ struct tenant_workload::host_side {
   node& home;
   sriov functions;
   vf_pool pool;
-  std::vector<tenant*> by_qpn;        ///< who has the QP now
+  std::vector<tenant*> by_qpn;                  ///< who has the QP now
   std::deque<std::function<task<>()>> errands;  ///< for the administrator's core
   unsigned claimed = 0;                         ///< functions that running tenants have or get
 };
@@ -70,9 +70,9 @@ struct tenant_workload::tenant {
   rendezvous connected{2};
   rendezvous done{2};
   rendezvous asked{2};
-  bool together = false;      ///< begins when all of the first ones are set up
-  bool stopped = false;       ///< a completion with an error ended its traffic
-  bool flushed = false;       ///< its peer's receives were taken back
+  bool together = false;  ///< begins when all of the first ones are set up
+  bool stopped = false;   ///< a completion with an error ended its traffic
+  bool flushed = false;   ///< its peer's receives were taken back
   std::uint64_t posted = 0;
   ps_t measured_from = NeverPs;
   std::uint64_t measured_posts = 0;

@@ -44,14 +44,13 @@ std::uint64_t context_bytes(const vf_partition& partition) {
 }
 
 per_table<std::uint32_t> chip_lines(const hca_cap& pf) {
-  constexpr unsigned LogMttLineEntries = 3;
   per_table<std::uint32_t> lines;
-  lines[context_table::qps] = 1U << pf.log_max_qp;
-  lines[context_table::cqs] = 1U << pf.log_max_cq;
-  lines[context_table::eqs] = 1U << pf.log_max_eq;
-  lines[context_table::srqs] = 1U << pf.log_max_srq;
-  lines[context_table::mkeys] = 1U << pf.log_max_mkey;
-  lines[context_table::mtt_lines] = 1U << (pf.log_max_mtt - LogMttLineEntries);
+  lines[context_table::qps] = pf.num_qps;
+  lines[context_table::cqs] = pf.num_cqs;
+  lines[context_table::eqs] = pf.num_eqs;
+  lines[context_table::srqs] = pf.num_srqs;
+  lines[context_table::mkeys] = pf.num_mkeys;
+  lines[context_table::mtt_lines] = pf.num_mtt_lines;
   return lines;
 }
 

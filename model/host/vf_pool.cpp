@@ -33,21 +33,31 @@ task<vf_pool::lease> vf_pool::acquire(cpu& core) {
   }
   ++users_;
   lease given;
-  if (shared()) {
-    given.adapter = &functions_.pf();
-    given.uar = co_await take_page(core);
-  } else {
+  if (!shared()) {
     std::uint16_t index = 0;
     while (taken_.contains(index)) {
       ++index;
     }
     taken_.insert(index);
     given.function = static_cast<std::uint16_t>(index + 1);
-    given.adapter = &functions_.vf(index);
-    co_await given.adapter->open(core);
-    given.uar = co_await given.adapter->alloc_uar(core);
   }
-  given.pd = co_await given.adapter->alloc_pd(core);
+  try {
+    if (shared()) {
+      given.adapter = &functions_.pf();
+      given.uar = co_await take_page(core);
+    } else {
+      given.adapter = &functions_.vf(static_cast<std::uint16_t>(given.function - 1));
+      co_await given.adapter->open(core);
+      given.uar = co_await given.adapter->alloc_uar(core);
+    }
+    given.pd = co_await given.adapter->alloc_pd(core);
+  } catch (const config_error&) {
+    --users_;
+    if (!shared()) {
+      taken_.erase(static_cast<std::uint16_t>(given.function - 1));
+    }
+    throw;
+  }
   co_return given;
 }
 
@@ -71,9 +81,8 @@ task<uar_handle*> vf_pool::take_page(cpu& core) {
   co_await core.sync();
   co_await core.acquire(pages_lock_);
   const auto least = [this] {
-    return std::min_element(pages_.begin(), pages_.end(), [](const page& a, const page& b) {
-      return a.users < b.users;
-    });
+    return std::min_element(pages_.begin(), pages_.end(),
+                            [](const page& a, const page& b) { return a.users < b.users; });
   };
   if (pages_left_ && (pages_.empty() || least()->users != 0)) {
     uar_handle* fresh = co_await functions_.pf().try_alloc_uar(core);

@@ -71,8 +71,8 @@ class vf_pool {
   const std::string host_;
   sriov& functions_;
   std::set<std::uint16_t> taken_;
-  std::vector<page> pages_;    ///< of the shared function
-  bool pages_left_ = true;     ///< the device may have another page
+  std::vector<page> pages_;  ///< of the shared function
+  bool pages_left_ = true;   ///< the device may have another page
   cpu_lock pages_lock_;
   unsigned users_ = 0;
   std::uint64_t reused_ = 0;
