@@ -53,8 +53,9 @@ task<> tenant_workload::create(tenant& who, end& mine) {
   mine.receive_cq = co_await completion_queue::create(adapter, core, *mine.lease.uar, log_size);
   queue_pair_options options;
   options.log_sq_size = log2_ceil(spec.queue_depth);
-  options.log_rq_size =
-      consumes_receive(spec.opcode) ? log2_ceil(receives_ahead(spec.outstanding)) : 0;
+  if (consumes_receive(spec.opcode)) {
+    options.log_rq_size = log2_ceil(receives_ahead(spec.outstanding));
+  }
   options.doorbell = spec.submit == submit_mode::blueflame ? doorbell_mode::automatic
                                                            : doorbell_mode::doorbell_only;
   std::vector<std::unique_ptr<queue_pair>> made;

@@ -53,6 +53,12 @@ tenant_workload::tenant_workload(system_model& system, const run_point& point)
 }
 
 tenant_workload::~tenant_workload() {
+  for (const auto& host : hosts_) {
+    machine& cores = host->home.host;
+    for (unsigned i = 0; i < cores.cores(); ++i) {
+      cores.core(i).abandon();
+    }
+  }
   system_.context.trace.close();
 }
 

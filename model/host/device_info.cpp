@@ -23,6 +23,17 @@ task<> read_firmware(cpu& core, pci_bus& slot, device_info& into) {
   into.firmware_sub = static_cast<std::uint16_t>(sub);
 }
 
+/// As they are now: what the driver read at its start knows nothing of VFs enabled later.
+task<hca_cap> query_capabilities(cpu& core, device& adapter) {
+  cmd_in head;
+  head.opcode = command_opcode::QueryHcaCap;
+  std::array<std::uint8_t, cmd_in::Size> input{};
+  head.pack(input.data());
+  std::array<std::uint8_t, cmd_out::Size + hca_cap::Size> output{};
+  co_await adapter.command(core, input, output);
+  co_return hca_cap::unpack(output.data() + cmd_out::Size);
+}
+
 task<> query_port(cpu& core, device& adapter, device_info& into) {
   vport_state_in ask;
   ask.opcode = command_opcode::QueryNicVportContext;
@@ -78,7 +89,7 @@ task<device_info> query_device(cpu& core, pci_bus& slot, device& adapter, unsign
   info.function = function;
   co_await read_identity(core, slot, info);
   co_await read_firmware(core, slot, info);
-  info.capabilities = adapter.capabilities();
+  info.capabilities = co_await query_capabilities(core, adapter);
   co_await query_port(core, adapter, info);
   co_await query_gids(core, adapter, info);
   co_return info;
