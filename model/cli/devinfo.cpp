@@ -110,7 +110,7 @@ void add_device(listing_text& to, const device_info& device) {
   to.number(1, "phys_port_cnt", 1);
   to.line(1, "function",
           device.function == 0
-              ? fmt::format("PF, {} of {} VFs enabled", cap.num_vfs, cap.max_vfs)
+              ? fmt::format("PF, {} of {} VFs enabled", device.enabled_vfs, device.total_vfs)
               : fmt::format("VF {}{}", device.function - 1, cap.trust != 0 ? ", trusted" : ""));
   to.line(1, "routing_id",
           fmt::format("{:02x}:{:02x}.{}", device.routing_id >> 8, device.routing_id >> 3 & 0x1f,

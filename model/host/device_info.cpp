@@ -23,7 +23,7 @@ task<> read_firmware(cpu& core, pci_bus& slot, device_info& into) {
   into.firmware_sub = static_cast<std::uint16_t>(sub);
 }
 
-/// As they are now: what the driver read at its start knows nothing of VFs enabled later.
+/// As they are now: what the driver read at its start knows nothing of what VFs were given later.
 task<hca_cap> query_capabilities(cpu& core, device& adapter) {
   cmd_in head;
   head.opcode = command_opcode::QueryHcaCap;
@@ -76,7 +76,16 @@ task<> read_identity(cpu& core, pci_bus& slot, device_info& into) {
   into.vendor_id = static_cast<std::uint16_t>(id);
   into.device_id = static_cast<std::uint16_t>(id >> 16);
   into.routing_id = slot.function(into.function).routing_id;
-  if (into.function != 0) {
+  if (into.function == 0) {
+    const std::uint32_t total = co_await slot.read(core, pf, pci_sriov::TotalVfs, 2);
+    into.total_vfs = static_cast<std::uint16_t>(total);
+    const std::uint32_t control = co_await slot.read(core, pf, pci_sriov::Control, 2);
+    const auto value = pci_sriov::control_value::unpack(static_cast<std::uint16_t>(control));
+    if (value.vf_enable != 0) {
+      const std::uint32_t enabled = co_await slot.read(core, pf, pci_sriov::NumVfs, 2);
+      into.enabled_vfs = static_cast<std::uint16_t>(enabled);
+    }
+  } else {
     const std::uint32_t vf = co_await slot.read(core, pf, pci_sriov::VfDeviceId, 2);
     into.device_id = static_cast<std::uint16_t>(vf);
   }

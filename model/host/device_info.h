@@ -25,6 +25,8 @@ struct device_info {
   std::uint16_t firmware_major = 0;
   std::uint16_t firmware_minor = 0;
   std::uint16_t firmware_sub = 0;
+  std::uint16_t total_vfs = 0;    ///< of the PF: its SR-IOV capability
+  std::uint16_t enabled_vfs = 0;  ///< likewise
   hca_cap capabilities;
   nic_vport_context port;
   bool link_up = false;
