@@ -8,6 +8,7 @@
 #include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -57,6 +58,7 @@ TEST(cli, help_is_golden) {
   std::string text;
   for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--help"},
                                                     {"run", "--help"},
+                                                    {"devinfo", "--help"},
                                                     {"lockstep", "--help"},
                                                     {"config-space", "--help"}}) {
     const outcome result = carillon_with(arguments);
@@ -113,6 +115,51 @@ TEST(cli, lists_hold_everything_in_the_specification) {
   EXPECT_THAT(carillon_with({"registers"}).out, HasSubstr("0x"));
   EXPECT_THAT(carillon_with({"counters"}).out, HasSubstr("rx_out_of_buffer"));
   EXPECT_THAT(carillon_with({"version"}).out, HasSubstr("carillon "));
+}
+
+TEST(cli, counters_have_the_names_that_users_of_real_parts_know) {
+  const auto list = nlohmann::json::parse(carillon_with({"counters", "--json"}).out);
+  std::map<std::string, std::string> rdma;
+  std::map<std::string, std::string> ethtool;
+  for (const auto& each : list) {
+    rdma[each["rdma"]] = each["name"];
+    ethtool[each["ethtool"]] = each["name"];
+  }
+  // Names of the vendor's driver: its hw_counters, and ethtool -S.
+  for (const char* name :
+       {"out_of_buffer", "out_of_sequence", "duplicate_request", "packet_seq_err",
+        "implied_nak_seq_err", "local_ack_timeout_err", "rnr_nak_retry_err",
+        "req_remote_invalid_request", "req_remote_access_errors", "resp_cqe_error",
+        "resp_cqe_flush_error", "resp_local_length_error", "rx_icrc_encapsulated"}) {
+    EXPECT_TRUE(rdma.contains(name)) << name;
+  }
+  EXPECT_EQ(rdma["out_of_buffer"], "rx_out_of_buffer");
+  EXPECT_EQ(ethtool["rx_out_of_buffer"], "rx_out_of_buffer");
+}
+
+TEST(cli, devinfo_lists_the_pf_and_each_vf) {
+  const outcome result = carillon_with({"devinfo", "--vfs", "2"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(result.error, "");
+  for (const char* part :
+       {"hca_id:                         mlx5_0\n", "hca_id:                         mlx5_2\n",
+        "vendor_id:                      0x15b3\n", "vendor_part_id:                 4129\n",
+        "PF, 2 of 64 VFs enabled\n", "state:                          PORT_ACTIVE (4)\n",
+        "active_mtu:                     4096 (5)\n", "link_layer:                     Ethernet\n",
+        "0000:0000:0000:0000:0000:ffff:0a00:0001, RoCE v2\n"}) {
+    EXPECT_THAT(result.out, HasSubstr(part));
+  }
+  EXPECT_THAT(result.out, testing::Not(HasSubstr("mlx5_3")));
+}
+
+TEST(cli, devinfo_is_there_for_programs_and_refuses_what_no_device_has) {
+  expect_user_error({"devinfo", "--vfs", "65"}, "nic.total_vfs allows 64");
+  expect_user_error({"devinfo", "absent.toml"}, "absent.toml");
+  const outcome result = carillon_with({"devinfo", "--json"});
+  const auto list = nlohmann::json::parse(result.out);
+  ASSERT_EQ(list.size(), 1U);
+  EXPECT_EQ(list[0]["vendor_part_id"], 0x1021);
+  EXPECT_EQ(list[0]["gids"]["0"]["type"], "RoCE v2");
 }
 
 TEST(cli, what_is_printed_to_a_full_disk_is_an_error) {

@@ -19,6 +19,22 @@ const stage_desc* stage_named(std::string_view name) {
 
 }  // namespace
 
+void node_rate::count(const message_record& message) {
+  const milestone point =
+      message.reached(milestone::delivered) ? milestone::delivered : milestone::last_bit;
+  if (!message.reached(point)) {
+    return;
+  }
+  const ps_t when = message.time_of(point);
+  ++messages;
+  bytes += message.info.bytes;
+  last = std::max(last, when);
+  if (when < first) {
+    first = when;
+    first_bytes = message.info.bytes;
+  }
+}
+
 double node_rate::gigabits() const {
   return last <= first ? 0.0
                        : 8000.0 * static_cast<double>(bytes - first_bytes) /
@@ -174,24 +190,14 @@ void breakdown::account_path(const message_record& message, const latency_path& 
 }
 
 void breakdown::count_rate(const message_record& message) {
-  const milestone point =
-      message.reached(milestone::delivered) ? milestone::delivered : milestone::last_bit;
-  if (!message.reached(point)) {
+  if (!message.reached(milestone::delivered) && !message.reached(milestone::last_bit)) {
     return;
   }
   auto found = rates_.find(message.info.node);
   if (found == rates_.end()) {
     found = rates_.emplace(std::string(message.info.node), node_rate{}).first;
   }
-  node_rate& rate = found->second;
-  const ps_t when = message.time_of(point);
-  ++rate.messages;
-  rate.bytes += message.info.bytes;
-  rate.last = std::max(rate.last, when);
-  if (when < rate.first) {
-    rate.first = when;
-    rate.first_bytes = message.info.bytes;
-  }
+  found->second.count(message);
 }
 
 void breakdown::on_message(const message_record& message) {

@@ -75,6 +75,9 @@ struct node_rate {
   ps_t last = 0;
   std::uint64_t first_bytes = 0;
 
+  /// Counts a message that was delivered, or else left.
+  void count(const message_record& message);
+
   /// Over the time from the first delivery to the last; the first message's own is before it.
   [[nodiscard]] double gigabits() const;
   [[nodiscard]] double messages_per_second() const;

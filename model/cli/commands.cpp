@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "cli/config_space_command.h"
+#include "cli/devinfo.h"
 #include "cli/listing.h"
 #include "cli/lockstep_command.h"
 #include "cli/output_file.h"
@@ -30,6 +31,7 @@ constexpr const char* TopFooter = R"(Examples:
   carillon run scenarios/ping_pong.toml --set pcie.generation=4 --out out/gen4 --trace
   carillon run scenarios/line_rate.toml --json --quiet
   carillon lockstep wqe_parser --transactions 10000 --seed 1
+  carillon devinfo --vfs 4
   carillon params
 
 Exit codes: 0 all expectations met; 1 one was not; 2 the scenario, the command line or an output is at
@@ -41,8 +43,8 @@ constexpr const char* RunFooter = R"(Examples:
   carillon run scenarios/first_write.toml --impl all=rtl --trace stages
   carillon run scenarios/message_rate.toml --impl wqe_parser=lockstep --seed 7 --stats
 
-Keys of --set: any parameter (see `carillon params`), workload.<key>, fault.<number>.<key>, scenario.seed,
-report.path.)";
+Keys of --set: any parameter (see `carillon params`), workload.<key>, fault.<number>.<key>, device.<key>,
+scenario.seed, report.path.)";
 
 constexpr const char* LockstepFooter = R"(Examples:
   carillon lockstep wqe_parser --transactions 10000 --seed 1
@@ -52,6 +54,11 @@ constexpr const char* ConfigSpaceFooter = R"(Examples:
   carillon config-space --vfs 4 > device.txt && lspci -F device.txt -vvv
   carillon config-space scenarios/ping_pong.toml --function 0
   carillon config-space --set nic.total_vfs=128 --vfs 128 --function 128)";
+
+constexpr const char* DevinfoFooter = R"(Examples:
+  carillon devinfo
+  carillon devinfo --vfs 4
+  carillon devinfo scenarios/many_vfs.toml --json)";
 
 constexpr const char* TraceOption = "--trace";
 
@@ -74,6 +81,13 @@ struct run_arguments {
   bool json = false;
   bool stats = false;
   bool quiet = false;
+};
+
+struct devinfo_arguments {
+  std::string file;
+  std::vector<std::string> set;
+  std::optional<unsigned> vfs;
+  bool json = false;
 };
 
 struct list_arguments {
@@ -142,6 +156,19 @@ void add_run(CLI::App& app, run_arguments& to) {
 
 void add_list(CLI::App& app, const char* name, const char* about, list_arguments& to) {
   app.add_subcommand(name, about)->add_flag("--json", to.json, "For programs");
+}
+
+void add_devinfo(CLI::App& app, devinfo_arguments& to) {
+  CLI::App* devinfo = app.add_subcommand(
+      "devinfo", "Show what drivers find out about a device, in the manner of ibv_devinfo -v");
+  devinfo->add_option("SCENARIO", to.file, "Whose device (default: the reference device)");
+  devinfo->add_option("--vfs", to.vfs, "Enable so many VFs")->type_name("N")->check(whole(0, 256));
+  devinfo->add_option("--set", to.set, "As of `run`")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->take_all();
+  devinfo->add_flag("--json", to.json, "For programs");
+  devinfo->footer(DevinfoFooter);
 }
 
 void add_lockstep(CLI::App& app, lockstep_arguments& to) {
@@ -267,6 +294,21 @@ int run_scenario_command(run_arguments& from) {
   return static_cast<int>(result.met ? exit_code::ok : exit_code::expectation_failed);
 }
 
+int run_devinfo_command(const devinfo_arguments& from) {
+  scenario_overrides overrides;
+  overrides.set = from.set;
+  if (from.vfs) {
+    overrides.set.push_back(fmt::format("device.SRIOV_EN={}", *from.vfs != 0));
+    overrides.set.push_back(fmt::format("device.NUM_OF_VFS={}", *from.vfs));
+  }
+  const scenario what = from.file.empty()
+                            ? parse_scenario("profile = \"reference\"\n", "devinfo", overrides)
+                            : load_scenario(from.file, overrides);
+  const std::vector<device_info> devices = find_devices(what.points.front());
+  print(from.json ? devices_json(devices).dump(2) + "\n" : render_devices(devices));
+  return static_cast<int>(exit_code::ok);
+}
+
 /// The commands, and the options of those that are asked for.
 std::vector<std::string> known_words(const CLI::App& app,
                                      const std::vector<std::string>& arguments) {
@@ -316,8 +358,10 @@ int run_command(const std::vector<std::string>& arguments) {
   lockstep_arguments lockstep;
   list_arguments list;
   config_space_arguments space;
+  devinfo_arguments devinfo;
   add_run(app, run);
   add_lockstep(app, lockstep);
+  add_devinfo(app, devinfo);
   add_list(app, "stages", "List the pipeline's stages with their cycles and twins", list);
   add_list(app, "params", "List the parameters with ranges, defaults and provenance", list);
   add_list(app, "registers", "List the registers of BAR0, the UAR page and BAR4", list);
@@ -341,6 +385,9 @@ int run_command(const std::vector<std::string>& arguments) {
   const std::string command = app.get_subcommands().front()->get_name();
   if (command == "run") {
     return run_scenario_command(run);
+  }
+  if (command == "devinfo") {
+    return run_devinfo_command(devinfo);
   }
   if (command == "lockstep") {
     return run_lockstep_command(lockstep);

@@ -1,6 +1,7 @@
 #include "cli/listing.h"
 
 #include <fmt/format.h>
+#include <string_view>
 
 #include "cli/table.h"
 #include "cli/text.h"
@@ -12,6 +13,50 @@
 namespace carillon {
 
 namespace {
+
+/// What drivers of real parts call a counter: `ethtool -S`, and the hw_counters of RDMA.
+struct known_name {
+  const char* counter;
+  const char* ethtool;
+  const char* rdma;
+};
+
+constexpr known_name KnownNames[] = {
+    {"tx_packets", "tx_packets_phy", ""},
+    {"rx_packets", "rx_packets_phy", ""},
+    {"rx_drop_fcs", "rx_crc_errors_phy", ""},
+    {"rx_drop_buffer", "rx_discards_phy", ""},
+    {"rx_drop_oversize", "rx_oversize_pkts_phy", ""},
+    {"rx_steer_overflow", "rx_steer_missed_packets", ""},
+    {"rx_out_of_buffer", "rx_out_of_buffer", "out_of_buffer"},
+    {"rx_drop_icrc", "", "rx_icrc_encapsulated"},
+    {"rx_ecn_marked", "", "np_ecn_marked_roce_packets"},
+    {"rx_cnps", "", "rp_cnp_handled"},
+    {"rx_write_requests", "", "rx_write_requests"},
+    {"rx_read_requests", "", "rx_read_requests"},
+    {"rx_atomic_requests", "", "rx_atomic_requests"},
+    {"out_of_sequence", "", "out_of_sequence"},
+    {"duplicate_request", "", "duplicate_request"},
+    {"packet_seq_err", "", "packet_seq_err"},
+    {"implied_nak_seq_err", "", "implied_nak_seq_err"},
+    {"local_ack_timeout_err", "", "local_ack_timeout_err"},
+    {"rnr_nak_retry_err", "", "rnr_nak_retry_err"},
+    {"req_remote_invalid_request", "", "req_remote_invalid_request"},
+    {"req_remote_access_errors", "", "req_remote_access_errors"},
+    {"resp_cqe_error", "", "resp_cqe_error"},
+    {"resp_cqe_flush_error", "", "resp_cqe_flush_error"},
+    {"resp_local_length_error", "", "resp_local_length_error"},
+    {"resp_remote_access_errors", "", "resp_remote_access_errors"},
+};
+
+known_name names_of(const counter_desc& about) {
+  for (const known_name& each : KnownNames) {
+    if (std::string_view(each.counter) == about.name) {
+      return each;
+    }
+  }
+  return {about.name, "", ""};
+}
 
 std::string cycles(std::uint32_t value) {
   return value == 0 ? "-" : std::to_string(value);
@@ -109,7 +154,12 @@ json registers_listing() {
 json counters_listing() {
   json list = json::array();
   for (const counter_desc& each : CounterTable) {
-    list.push_back({{"name", each.name}, {"stage", each.stage}, {"doc", each.doc}});
+    const known_name known = names_of(each);
+    list.push_back({{"name", each.name},
+                    {"stage", each.stage},
+                    {"ethtool", known.ethtool},
+                    {"rdma", known.rdma},
+                    {"doc", each.doc}});
   }
   return list;
 }
@@ -148,9 +198,10 @@ std::string render_registers(bool colour) {
 }
 
 std::string render_counters(bool colour) {
-  text_table table({"<counter", "<stage", "<meaning"});
+  text_table table({"<counter", "<stage", "<ethtool -S", "<hw_counters", "<meaning"});
   for (const counter_desc& each : CounterTable) {
-    table.row({each.name, each.stage, each.doc});
+    const known_name known = names_of(each);
+    table.row({each.name, each.stage, known.ethtool, known.rdma, each.doc});
   }
   return table.render(colour, "");
 }

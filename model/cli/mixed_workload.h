@@ -31,6 +31,8 @@ class mixed_workload final : public traffic {
   void check_finished() const override;
   [[nodiscard]] bool measured(const message_record& message) const override;
 
+  [[nodiscard]] std::uint64_t measured_messages() const override { return spec_.messages; }
+
   [[nodiscard]] std::uint64_t verified_messages() const override { return completed_; }
 
   [[nodiscard]] std::uint64_t wrong_bytes() const override { return 0; }

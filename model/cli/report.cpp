@@ -118,6 +118,88 @@ std::string fault_table(const json& run, const report_style& style) {
   return fmt::format("\n{}", table.render(style.colour));
 }
 
+/// One row a tenant; of many only the best, the median and the worst by their own p99.
+std::string tenants_table(const json& run, const report_style& style) {
+  constexpr std::size_t Shown = 20;
+  constexpr const char* Path = "post_to_cqe_seen";
+  if (!run.contains("tenants")) {
+    return {};
+  }
+  std::vector<std::pair<std::string, const json*>> rows;
+  for (const auto& [number, tenant] : run["tenants"].items()) {
+    rows.emplace_back(number, &tenant);
+  }
+  std::string title;
+  if (rows.size() > Shown) {
+    const auto p99 = [&](const json& tenant) {
+      const json& latency = tenant["latency"];
+      return latency.contains(Path) ? latency[Path]["p99"].get<double>() : 0.0;
+    };
+    std::stable_sort(rows.begin(), rows.end(),
+                     [&](const auto& a, const auto& b) { return p99(*a.second) < p99(*b.second); });
+    title = fmt::format(", the best, the median and the worst of {}", rows.size());
+    rows = {rows.front(), rows[rows.size() / 2], rows.back()};
+  }
+  text_table table({"tenant", "<from", "<to", "<traffic", "messages", "failed", "goodput Gb/s",
+                    "p50", "p99", "p99.9", "max"});
+  const auto place = [](const json& end) {
+    return fmt::format("host{} {}", end["host"].get<unsigned>(),
+                       end["function"].get<std::string>());
+  };
+  for (const auto& [number, each] : rows) {
+    const json& tenant = *each;
+    std::vector<std::string> cells = {
+        number,
+        place(tenant["from"]),
+        place(tenant["to"]),
+        fmt::format("{} {} B x {} QPs{}", tenant["opcode"].get<std::string>(),
+                    tenant["size"].get<std::uint64_t>(), tenant["qps"].get<unsigned>(),
+                    tenant["background"].get<bool>() ? ", background" : ""),
+        grouped(tenant["messages"].get<std::uint64_t>()),
+        grouped(tenant["failed"].get<std::uint64_t>()),
+        trimmed(tenant["goodput_gbps"].get<double>())};
+    for (const char* which : {"p50", "p99", "p999", "max"}) {
+      const json& latency = tenant["latency"];
+      cells.push_back(latency.contains(Path) ? cell(latency[Path], which) : "-");
+    }
+    table.row(cells);
+  }
+  return fmt::format("\ntenants ({}, ns{})\n{}", Path, title, table.render(style.colour));
+}
+
+/// What the VFs of each device cost in context RAM.
+std::string function_lines(const json& run) {
+  std::string text;
+  if (!run.contains("functions")) {
+    return text;
+  }
+  for (const auto& [node, functions] : run["functions"].items()) {
+    const auto vfs = functions["vfs"].get<std::uint64_t>();
+    if (vfs != 0) {
+      text += fmt::format("  {}: {} VFs, at most {} B of context RAM each, {} reused\n", node, vfs,
+                          grouped(functions["context_ram_bytes_per_vf"].get<std::uint64_t>()),
+                          functions["reused"].get<std::uint64_t>());
+    }
+  }
+  return text.empty() ? text : "\n" + text;
+}
+
+std::string diagnosis_lines(const json& run, const std::string& label, const report_style& style) {
+  std::string text;
+  if (!run.contains("diagnosis")) {
+    return text;
+  }
+  for (const auto& [cause, each] : run["diagnosis"].items()) {
+    if (each.is_object()) {
+      text += fmt::format(
+          "{}{}: {} (first {}, {} times)\n", label.empty() ? "" : fmt::format("{}: ", label),
+          paint(cause, "33", style.colour), each["text"].get<std::string>(),
+          each["where"].get<std::string>(), grouped(each["count"].get<std::uint64_t>()));
+    }
+  }
+  return text.empty() ? text : "\ndiagnosis\n" + text;
+}
+
 std::string parameter_table(const json& run, const report_style& style) {
   text_table table({"<parameter", "value", "default", "<unit", "<provenance", "<set by"});
   for (const auto& [name, each] : run["parameters"].items()) {
@@ -157,7 +239,8 @@ std::string one_run(const json& run, const json& effort, const std::string& path
   // The last lines are those that stay on the screen: where the time went.
   return counter_table(run, style) + fault_table(run, style) +
          (style.stats ? effort_table(effort, style) : "") + parameter_table(run, style) +
-         latency_table(run, style) + rates_line(run) + stage_table(run, path, style);
+         latency_table(run, style) + rates_line(run) + stage_table(run, path, style) +
+         tenants_table(run, style) + function_lines(run) + diagnosis_lines(run, "", style);
 }
 
 /// One row a point: the stages of the report's path, then the latencies that all points have.
@@ -267,6 +350,12 @@ std::string render_report(const json& summary, const report_style& style) {
   }
   if (summary.contains("points")) {
     text += points_table(summary, style) + points_stages(summary, style);
+    for (const auto& [label, point] : summary["points"].items()) {
+      if (point.contains("tenants")) {
+        text += "\n" + label + tenants_table(point, style) + function_lines(point);
+      }
+      text += diagnosis_lines(point, label, style);
+    }
     if (style.stats) {
       for (const auto& [label, effort] : summary["stats"]["points"].items()) {
         text += "\n" + label + effort_table(effort, style);

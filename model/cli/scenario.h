@@ -19,6 +19,7 @@
 #include "fabric/fault_rule.h"
 #include "gen/contexts.h"
 #include "gen/params.h"
+#include "host/function_settings.h"
 #include "host/pcie_faults.h"
 
 namespace carillon {
@@ -94,6 +95,42 @@ struct connection_spec {
   std::uint32_t log_max_dest_rd_atomic = 4;
 };
 
+/// Where a tenant's traffic goes.
+enum class tenant_peer : std::uint8_t {
+  host1,     ///< to a function of the other host
+  loopback,  ///< to another function of the same device
+};
+
+/// What a tenant's program does wrong, on purpose.
+enum class tenant_mistake : std::uint8_t {
+  none,
+  foreign_pd,           ///< its buffer's key belongs to another protection domain than its QPs
+  unregistered_memory,  ///< it has given its buffer's key up before it uses it
+  foreign_qp,           ///< it sends to its peer's address, but to the next tenant's QP
+};
+
+const char* to_string(tenant_peer peer);
+const char* to_string(tenant_mistake mistake);
+
+/// One `[[tenant]]`: `count` tenants alike. What it does not say is as `[workload]` says.
+struct tenant_table {
+  std::uint32_t count = 1;
+  std::optional<work_opcode> opcode;
+  std::optional<std::uint32_t> size;
+  std::optional<std::uint64_t> messages;
+  std::optional<std::uint64_t> warmup;
+  std::optional<std::uint32_t> outstanding;
+  std::optional<std::uint32_t> qps;
+  std::optional<std::uint32_t> queue_depth;
+  std::optional<submit_mode> submit;
+  std::optional<std::uint8_t> priority;   ///< that its QPs ask for
+  std::optional<std::uint32_t> mtu;       ///< path MTU of its own end ...
+  std::optional<std::uint32_t> peer_mtu;  ///< ... and of the peer's
+  tenant_peer peer = tenant_peer::host1;
+  tenant_mistake mistake = tenant_mistake::none;
+  bool background = false;  ///< runs as long as others do, not measured
+};
+
 struct workload_spec {
   workload_kind kind = workload_kind::write_lat;
   work_opcode opcode = work_opcode::write;
@@ -118,6 +155,11 @@ struct workload_spec {
   background_spec background;
   mixed_spec mixed;
   connection_spec connection;
+  std::uint32_t tenants = 0;         ///< at least so many; 0 and no table: the traffic of one user
+  bool wait_for_function = false;    ///< a tenant that finds no VF waits for one instead of failing
+  std::vector<tenant_table> tenant;  ///< the first tenants, in order
+
+  [[nodiscard]] bool has_tenants() const { return tenants != 0 || !tenant.empty(); }
 
   /// Whether the payload travels in the WQE: `automatic` inlines what fits into `limit` bytes.
   [[nodiscard]] bool inlined(std::uint32_t limit) const {
@@ -137,6 +179,7 @@ struct run_point {
   workload_spec workload;
   std::vector<fault_rule> faults;
   std::vector<read_fault_rule> pcie_faults;
+  std::vector<device_settings> devices{2};  ///< by host
   std::map<std::string, std::string, std::less<>>
       set_by;  ///< key -> file:line or option, for reports
 

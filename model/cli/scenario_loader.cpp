@@ -11,11 +11,13 @@
 #include <toml++/toml.h>
 #include <utility>
 
+#include "cli/device_settings.h"
 #include "cli/expect_settings.h"
 #include "cli/fault_settings.h"
 #include "cli/paths.h"
 #include "cli/pcie_fault_settings.h"
 #include "cli/setting.h"
+#include "cli/tenant_settings.h"
 #include "cli/text.h"
 #include "cli/workload_settings.h"
 #include "common/error.h"
@@ -349,13 +351,19 @@ void loader::read_point(const setting& table) {
           apply_workload_table(point, origin, value);
         } else if (key == "fault") {
           read_faults(file_, value, point.faults, origin);
+        } else if (key == "device") {
+          apply_device(file_, value, point.devices, origin);
+        } else if (key == "vf") {
+          apply_vfs(file_, value, point.devices, origin);
+        } else if (key == "tenant") {
+          read_tenants(file_, value, point.workload.tenant, origin);
         } else if (key == "impl") {
           each_key(value.table(), value.key(), [&](std::string_view stage, const setting& each) {
             apply_impl(point, each, std::string(stage), each.string());
           });
         } else if (key != "label") {
-          value.fail("unknown key" +
-                     suggestion(key, {"label", "parameters", "workload", "impl", "fault"}));
+          value.fail("unknown key" + suggestion(key, {"label", "parameters", "workload", "impl",
+                                                      "fault", "device", "vf", "tenant"}));
         }
       });
   result_.points.push_back(std::move(point));
@@ -406,6 +414,13 @@ void loader::apply_set(const std::string& text, const std::string& key, const to
     }
     return;
   }
+  if (key.rfind("device.", 0) == 0) {
+    for (std::size_t i = 0; i < result_.points.size(); ++i) {
+      apply_device_key(std::string_view(key).substr(std::string_view("device.").size()), value,
+                       result_.points[i].devices, point_origins_[i]);
+    }
+    return;
+  }
   const std::string_view prefix = "workload.";
   const bool workload = key.rfind(prefix, 0) == 0;
   if (!workload && find_param(key) < 0) {
@@ -415,13 +430,15 @@ void loader::apply_set(const std::string& text, const std::string& key, const to
     }
     const std::vector<std::string> faults = fault_paths(result_.points.front().faults.size());
     known.insert(known.end(), faults.begin(), faults.end());
+    const std::vector<std::string> devices = device_paths();
+    known.insert(known.end(), devices.begin(), devices.end());
     known.insert(known.end(), {"scenario.seed", "report.path"});
     const std::string near = closest(key, known);
-    value.fail("unknown key" + (near.empty()
-                                    ? "; allowed: workload.<key>, fault.<number>.<key>, "
-                                      "scenario.seed, report.path or a parameter (`carillon "
-                                      "params` lists them)"
-                                    : fmt::format("; did you mean `{}`?", near)));
+    value.fail("unknown key" +
+               (near.empty() ? "; allowed: workload.<key>, fault.<number>.<key>, "
+                               "device.<key>, scenario.seed, report.path or a parameter (`carillon "
+                               "params` lists them)"
+                             : fmt::format("; did you mean `{}`?", near)));
   }
   for (std::size_t i = 0; i < result_.points.size(); ++i) {
     if (workload) {
@@ -492,9 +509,9 @@ void loader::apply_overrides() {
 }
 
 void loader::read_top(std::string_view key, const setting& value) {
-  static const std::vector<std::string> Known = {"scenario", "profile", "parameters", "impl",
-                                                 "workload", "points",  "report",     "trace",
-                                                 "expect",   "fault",   "pcie_fault"};
+  static const std::vector<std::string> Known = {
+      "scenario", "profile", "parameters", "impl",       "workload", "points", "report",
+      "trace",    "expect",  "fault",      "pcie_fault", "device",   "vf",     "tenant"};
   const auto section = [&](void (loader::*read)(std::string_view, const setting&)) {
     each_key(value.table(), value.key(),
              [&](std::string_view inner, const setting& each) { (this->*read)(inner, each); });
@@ -519,6 +536,12 @@ void loader::read_top(std::string_view key, const setting& value) {
     read_expectations(file_, value, result_.expect);
   } else if (key == "pcie_fault") {
     read_pcie_faults(file_, value, Hosts, base_.pcie_faults);
+  } else if (key == "device") {
+    apply_device(file_, value, base_.devices, base_origin_);
+  } else if (key == "vf") {
+    apply_vfs(file_, value, base_.devices, base_origin_);
+  } else if (key == "tenant") {
+    read_tenants(file_, value, base_.workload.tenant, base_origin_);
   } else if (key != "profile" && key != "points") {
     value.fail("unknown section" + suggestion(key, Known));
   }
@@ -550,6 +573,8 @@ scenario loader::load() {
   for (std::size_t i = 0; i < result_.points.size(); ++i) {
     check_point(result_.points[i], point_origins_[i], file_);
     check_faults(result_.points[i], point_origins_[i]);
+    check_devices(result_.points[i], point_origins_[i], file_);
+    check_tenants(result_.points[i], point_origins_[i], file_);
     result_.points[i].set_by = std::move(point_origins_[i]);
   }
   if (result_.trace.from > result_.trace.to) {

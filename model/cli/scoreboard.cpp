@@ -65,13 +65,13 @@ scoreboard::scoreboard(system_model& system)
       }) {
   for (unsigned i = 0; i < system_model::size(); ++i) {
     clerks_[i] = std::make_unique<clerk>(*this, i);
-    system_.at(i).driver.observe(clerks_[i].get());
+    system_.at(i).observe(clerks_[i].get());
   }
 }
 
 scoreboard::~scoreboard() {
   for (unsigned i = 0; i < system_model::size(); ++i) {
-    system_.at(i).driver.observe(nullptr);
+    system_.at(i).observe(nullptr);
   }
 }
 
@@ -94,8 +94,8 @@ reference::queue_key scoreboard::clerk::key_of(const queue_pair& own) const {
 }
 
 unsigned scoreboard::clerk::host_of(std::uint64_t mac) const {
-  for (unsigned i = 0; i < system_model::size(); ++i) {
-    if (board_.system_.at(i).driver.mac() == mac) {
+  for (unsigned i = 0; mac != 0 && i < system_model::size(); ++i) {
+    if (board_.system_.at(i).has_address(mac)) {
       return i;
     }
   }

@@ -219,9 +219,9 @@ json simulate(const scenario& what, const run_point& point, const run_options& o
     throw;
   }
   const run_effort effort = progress.effort();
-  CARILLON_CHECK(times.messages() == point.workload.messages,
+  CARILLON_CHECK(times.messages() == programs->measured_messages(),
                  "{} messages were measured, but the workload has {}", times.messages(),
-                 point.workload.messages);
+                 programs->measured_messages());
 
   run_facts facts;
   facts.point = &point;
@@ -243,6 +243,7 @@ json simulate(const scenario& what, const run_point& point, const run_options& o
     facts.checks["lost_messages"] = judge->result().lost;
   }
   facts.effort = effort;
+  programs->report(facts);
   facts.faults = system.faults();
 #if CARILLON_RTL
   if (rtl != nullptr) {

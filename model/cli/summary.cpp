@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "cli/summary_functions.h"
 #include "cli/text.h"
 #include "gen/counters.h"
 #include "gen/params.h"
@@ -272,6 +273,10 @@ std::string missing_key(const json& root, std::string_view path) {
 
 }  // namespace
 
+json latency_json(const distribution& samples) {
+  return statistics_of(samples, PsPerNs, true);
+}
+
 json point_summary(const run_facts& facts) {
   const breakdown& times = *facts.times;
   const auto period = static_cast<double>(facts.point->params.core.clock_period_ps);
@@ -282,11 +287,11 @@ json point_summary(const run_facts& facts) {
   json latency = json::object();
   for (std::size_t i = 0; i < LatencyPathCount; ++i) {
     if (times.latency(i).count() != 0) {
-      latency[LatencyPaths[i].name] = statistics_of(times.latency(i), PsPerNs, true);
+      latency[LatencyPaths[i].name] = latency_json(times.latency(i));
     }
   }
   for (const auto& [name, samples] : facts.extra_latency) {
-    latency[name] = statistics_of(samples, PsPerNs, true);
+    latency[name] = latency_json(samples);
   }
   result["latency"] = std::move(latency);
   result["stages"] = stages_json(times, period);
@@ -300,6 +305,7 @@ json point_summary(const run_facts& facts) {
   if (facts.faults != nullptr) {
     result["faults"] = faults_json(*facts.faults);
   }
+  add_functions(facts, result);
   result["workload"] = workload_json(facts.point->workload);
   result["parameters"] = parameters_json(*facts.point);
   // The lines of the stage table, for the terminal and for reports.
@@ -388,6 +394,7 @@ bool check_expectations(const scenario& what, json& summary) {
                       {"expected", wanted(expect)},
                       {"actual", value ? shown(*actual) : missing_key(summary, expect.path)}});
   }
+  add_unexpected(what, summary, failed);
   const bool all = failed.empty();
   summary["expect"] = {{"passed", passed}, {"failed", std::move(failed)}};
   return all;

@@ -9,9 +9,12 @@
 #include <vector>
 
 #include "cli/breakdown.h"
+#include "cli/diagnosis.h"
 #include "cli/scenario.h"
+#include "cli/tenant_settings.h"
 #include "cli/trace_sink.h"
 #include "fabric/fault_injector.h"
+#include "host/vf_partition.h"
 
 namespace carillon {
 
@@ -33,6 +36,26 @@ struct run_effort {
   std::map<std::string, std::uint64_t> impl_events;  ///< clock edges in RTL blocks
 };
 
+/// What one tenant had and measured.
+struct tenant_facts {
+  tenant_spec spec;
+  std::array<unsigned, 2> host{};                        ///< of the sender, of its peer
+  std::array<std::optional<std::uint16_t>, 2> function;  ///< likewise; empty: it got none
+  std::uint64_t messages = 0;
+  std::uint64_t failures = 0;
+  std::array<distribution, LatencyPathCount> latency;  ///< by path, in ps
+  node_rate rate;
+};
+
+/// The functions of one device.
+struct node_functions {
+  std::string node;
+  std::string host;
+  std::vector<vf_partition> partitions;  ///< by VF
+  std::uint64_t reused = 0;              ///< VFs that were reset for another user
+  const counter_block* counters = nullptr;
+};
+
 struct run_facts {
   const run_point* point = nullptr;
   const breakdown* times = nullptr;
@@ -40,9 +63,15 @@ struct run_facts {
   ps_t simulated = 0;
   std::map<std::string, distribution> extra_latency;  ///< of the workload, in ps
   std::map<std::string, std::uint64_t> checks;        ///< of the workload: bytes compared, ...
-  const fault_injector* faults = nullptr;             ///< nullptr: there were no rules
+  std::vector<tenant_facts> tenants;                  ///< empty: one user
+  std::vector<node_functions> functions;              ///< likewise
+  std::vector<symptom> symptoms;
+  const fault_injector* faults = nullptr;  ///< nullptr: there were no rules
   run_effort effort;
 };
+
+/// Of a distribution in ps: count, min, mean and percentiles in ns.
+json latency_json(const distribution& samples);
 
 /// What one simulation found: everything but the head and `expect`.
 json point_summary(const run_facts& facts);

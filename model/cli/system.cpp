@@ -1,5 +1,6 @@
 #include "cli/system.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 
@@ -14,6 +15,9 @@ constexpr std::uint64_t FirstMac = 0x020000000001;
 constexpr unsigned MacsPerNode = 0x10000;
 /// 10.0.0.1, 10.0.0.2 ...
 constexpr std::uint32_t FirstAddress = 0x0a000001;
+/// 10.1.0.0 and 10.2.0.0, plus the function's number.
+constexpr std::uint32_t FirstVfAddress = 0x0a010000;
+constexpr std::uint32_t VfAddressesPerNode = 0x10000;
 
 nic_options options_of(const run_point& point, unsigned index, twin_host* twins) {
   nic_options options;
@@ -41,9 +45,31 @@ node::node(sim_context& context, tlp_pool& tlps, unsigned index, unsigned cores,
       wire(fmt::format("wire{}", index).c_str(), context),
       adapter(context, fmt::format("nic{}", index), tlps, *this, options),
       slot(host),
-      driver(host, slot, 0, adapter.shared().posted, gid_of_ipv4(FirstAddress + index)) {
+      driver(host, slot, 0, adapter.shared().posted, gid_of_ipv4(FirstAddress + index)),
+      index_(index) {
   host.bus.port.connect(adapter.pcie());
   wire.listen(*this);
+}
+
+device& node::make_device(unsigned function) {
+  // Those of a node are in one subnet: 10.1.0.1 is VF 0 of the first.
+  const gid address = gid_of_ipv4(FirstVfAddress + index_ * VfAddressesPerNode + function);
+  made_.push_back(std::make_unique<device>(host, slot, function, adapter.shared().posted, address));
+  made_.back()->observe(observer_);
+  return *made_.back();
+}
+
+void node::observe(verbs_observer* observer) {
+  observer_ = observer;
+  driver.observe(observer);
+  for (const auto& each : made_) {
+    each->observe(observer);
+  }
+}
+
+bool node::has_address(std::uint64_t mac) const {
+  return driver.mac() == mac || std::any_of(made_.begin(), made_.end(),
+                                            [mac](const auto& each) { return each->mac() == mac; });
 }
 
 system_model::system_model(

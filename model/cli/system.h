@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/scenario.h"
 #include "common/context.h"
@@ -32,7 +33,16 @@ class node final : private frame_sink, private wire_listener {
   wire_port wire;
   nic adapter;
   pci_bus slot;
-  device driver;
+  device driver;  ///< of the PF
+
+  /// A driver's object for a function; it lives as long as the node.
+  device& make_device(unsigned function);
+
+  /// Of all its drivers, those to come included.
+  void observe(verbs_observer* observer);
+
+  /// Whether one of its functions has this MAC address.
+  [[nodiscard]] bool has_address(std::uint64_t mac) const;
 
  private:
   [[nodiscard]] ps_t free_at() const override { return wire.free_at(); }
@@ -42,6 +52,10 @@ class node final : private frame_sink, private wire_listener {
   void on_frame(frame_item&& frame, ps_t first_bit, ps_t last_bit) override {
     adapter.on_frame(std::move(frame), first_bit, last_bit);
   }
+
+  const unsigned index_;
+  verbs_observer* observer_ = nullptr;
+  std::vector<std::unique_ptr<device>> made_;
 };
 
 class system_model {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/mixed_workload.h"
+#include "cli/tenant_workload.h"
 #include "cli/workload.h"
 #include "common/stream.h"
 
@@ -29,10 +30,16 @@ std::string state_of_affairs(system_model& system) {
 }
 
 unsigned cores_of(const workload_spec& spec) {
+  if (spec.has_tenants()) {
+    return tenant_workload::cores(spec);
+  }
   return spec.kind == workload_kind::mixed ? mixed_workload::Cores : workload::cores(spec);
 }
 
 std::unique_ptr<traffic> make_traffic(system_model& system, const run_point& point) {
+  if (point.workload.has_tenants()) {
+    return std::make_unique<tenant_workload>(system, point);
+  }
   if (point.workload.kind == workload_kind::mixed) {
     return std::make_unique<mixed_workload>(system, point);
   }

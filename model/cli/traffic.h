@@ -10,6 +10,8 @@
 
 namespace carillon {
 
+struct run_facts;
+
 class traffic {
  public:
   traffic() = default;
@@ -28,6 +30,12 @@ class traffic {
 
   /// Whether a message belongs to the measurement: not warm-up, not background.
   [[nodiscard]] virtual bool measured(const message_record& message) const = 0;
+
+  /// How many those are.
+  [[nodiscard]] virtual std::uint64_t measured_messages() const = 0;
+
+  /// Adds what only this traffic knows.
+  virtual void report(run_facts& /*facts*/) const {}
 
   /// Messages whose bytes were compared at the receiver, and bytes that were wrong.
   [[nodiscard]] virtual std::uint64_t verified_messages() const = 0;

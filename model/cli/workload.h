@@ -39,6 +39,8 @@ class workload final : public traffic {
   /// Whether a message belongs to the measurement: not warm-up, not background.
   [[nodiscard]] bool measured(const message_record& message) const override;
 
+  [[nodiscard]] std::uint64_t measured_messages() const override { return spec_.messages; }
+
   /// Messages whose bytes were compared at the receiver, and bytes that were wrong.
   [[nodiscard]] std::uint64_t verified_messages() const override { return verified_messages_; }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/scenario_loader.h"
+#include "cli/tenant_settings.h"
 #include "cli/text.h"
 #include "common/error.h"
 
@@ -175,7 +176,7 @@ struct workload_key {
 
 constexpr std::uint64_t Many = std::uint64_t{1} << 40;
 
-const std::array<workload_key, 22> WorkloadKeys = {{
+const std::array<workload_key, 24> WorkloadKeys = {{
     {"kind",
      [](workload_spec& w, const setting& v) {
        w.kind = static_cast<workload_kind>(
@@ -201,8 +202,8 @@ const std::array<workload_key, 22> WorkloadKeys = {{
      [](workload_spec& w, const setting& v) { w.signaled_every = small(v, 1, 32768); }},
     {"completion",
      [](workload_spec& w, const setting& v) {
-       w.completions = static_cast<waiting_mode>(
-           v.choice(words({waiting_mode::poll, waiting_mode::event})));
+       w.completions =
+           static_cast<waiting_mode>(v.choice(words({waiting_mode::poll, waiting_mode::event})));
      }},
     {"cq_moderation_count",
      [](workload_spec& w, const setting& v) { w.moderation_count = small(v, 0, MaxCqCount); }},
@@ -219,6 +220,11 @@ const std::array<workload_key, 22> WorkloadKeys = {{
     {"connection",
      [](workload_spec& w, const setting& v) { apply_table(w.connection, v, ConnectionKeys); }},
     {"background", [](workload_spec& w, const setting& v) { apply_background(w.background, v); }},
+    {"tenants", [](workload_spec& w, const setting& v) { w.tenants = small(v, 0, MaxTenants); }},
+    {"when_exhausted",
+     [](workload_spec& w, const setting& v) {
+       w.wait_for_function = v.choice({"fail", "wait"}) == 1;
+     }},
 }};
 
 class combination_check {

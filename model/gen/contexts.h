@@ -380,6 +380,32 @@ inline constexpr std::uint32_t FunctionShare = 0x40;
 inline constexpr std::uint32_t FunctionPartition = 0x80;
 // field_select of MODIFY_FUNCTION on the PF: arbitration.
 inline constexpr std::uint32_t FunctionScheduler = 0x100;
+// profile of TEARDOWN_HCA: what is left goes, too; 0 refuses instead.
+inline constexpr std::uint32_t TeardownForce = 0x1;
+// op_mod of QUERY_ and MODIFY_VPORT_STATE: the port as its function has it.
+inline constexpr std::uint32_t VportStateNic = 0x0;
+// op_mod of QUERY_ and MODIFY_VPORT_STATE: the port as the PF has it.
+inline constexpr std::uint32_t VportStateEswitch = 0x1;
+// vport_number of QUERY_VPORT_COUNTER: the whole chip, for the PF.
+inline constexpr std::uint32_t VportUplink = 0xffff;
+// field_select of MODIFY_CQ: cq_period.
+inline constexpr std::uint32_t CqSelectPeriod = 0x1;
+// field_select of MODIFY_CQ: cq_max_count.
+inline constexpr std::uint32_t CqSelectCount = 0x2;
+// field_select of MODIFY_CQ: cq_period_mode.
+inline constexpr std::uint32_t CqSelectPeriodMode = 0x10;
+// field_select of MODIFY_NIC_VPORT_CONTEXT: roce_en.
+inline constexpr std::uint32_t VportSelectRoce = 0x2;
+// field_select of MODIFY_NIC_VPORT_CONTEXT: permanent_address.
+inline constexpr std::uint32_t VportSelectAddress = 0x8;
+// field_select of MODIFY_NIC_VPORT_CONTEXT: promisc_uc, promisc_mc, promisc_all.
+inline constexpr std::uint32_t VportSelectPromisc = 0x10;
+// field_select of MODIFY_NIC_VPORT_CONTEXT: mtu.
+inline constexpr std::uint32_t VportSelectMtu = 0x40;
+// field_select of MODIFY_NIC_VPORT_CONTEXT: port_guid.
+inline constexpr std::uint32_t VportSelectPortGuid = 0x100;
+// field_select of MODIFY_NIC_VPORT_CONTEXT: node_guid.
+inline constexpr std::uint32_t VportSelectNodeGuid = 0x200;
 // op_mod of ARM_RQ: the number is an SRQ's.
 inline constexpr std::uint32_t ArmRqSrq = 0x1;
 
@@ -1305,6 +1331,7 @@ struct eqc_line {
   struct at {
     static constexpr unsigned Valid = 0x0;
     static constexpr unsigned Oi = 0x0;
+    static constexpr unsigned ArmState = 0x0;
     static constexpr unsigned LogEqSize = 0x1;
     static constexpr unsigned FunctionId = 0x2;
     static constexpr unsigned UarPage = 0x5;
@@ -1317,6 +1344,8 @@ struct eqc_line {
   std::uint8_t valid{};
   // ignore overrun
   std::uint8_t oi{};
+  // interrupts: the state in which it begins
+  queue_arm_state arm_state{};
   // log2 of the entries
   std::uint8_t log_eq_size{};
   // owner
@@ -1335,6 +1364,7 @@ struct eqc_line {
     const std::uint64_t w0 = bytes::load_be<4>(p + 0);
     x.valid = static_cast<std::uint8_t>(w0 >> 31);
     x.oi = static_cast<std::uint8_t>((w0 >> 30) & 0x1);
+    x.arm_state = static_cast<queue_arm_state>((w0 >> 26) & 0xf);
     x.log_eq_size = static_cast<std::uint8_t>((w0 >> 16) & 0x1f);
     x.function_id = static_cast<std::uint16_t>(w0 & 0xffff);
     const std::uint64_t w4 = bytes::load_be<4>(p + 4);
@@ -1350,6 +1380,7 @@ struct eqc_line {
   void pack(std::uint8_t* p) const {
     bytes::store_be<4>(p + 0, (std::uint64_t{valid} & 0x1) << 31 |
         (std::uint64_t{oi} & 0x1) << 30 |
+        (static_cast<std::uint64_t>(arm_state) & 0xf) << 26 |
         (std::uint64_t{log_eq_size} & 0x1f) << 16 |
         std::uint64_t{function_id});
     bytes::store_be<4>(p + 4, (std::uint64_t{uar_page} & 0xffffff));
@@ -1364,7 +1395,7 @@ struct eqc_line {
 
   // Bits that a sender leaves zero.
   static constexpr std::array<std::uint8_t, 64> ReservedMask = {
-      0x3f, 0xe0, 0x00, 0x00, 0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0x03, 0xe0, 0x00, 0x00, 0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff,
       0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
       0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
       0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
@@ -3761,7 +3792,8 @@ struct cmd_in {
   std::uint16_t uid{};
   // modifier
   std::uint16_t op_mod{};
-  // object, or function in the low 16 bits (ENABLE_HCA, DISABLE_HCA)
+  // object, or in the low 16 bits a function (ENABLE_HCA, DISABLE_HCA) or a profile
+  // (TEARDOWN_HCA)
   std::uint32_t number{};
   // depends on the command
   std::uint32_t argument{};
@@ -4588,6 +4620,406 @@ struct set_roce_address_in {
   };
 };
 
+// Input of MODIFY_CQ.
+struct modify_cq_in {
+  static constexpr const char* Name = "modify_cq_in";
+  static constexpr unsigned Size = 272;
+  // Byte offset of the most significant bit of each field.
+  struct at {
+    static constexpr unsigned Opcode = 0x0;
+    static constexpr unsigned Uid = 0x2;
+    static constexpr unsigned OpMod = 0x6;
+    static constexpr unsigned Cqn = 0x9;
+    static constexpr unsigned FieldSelect = 0xc;
+    static constexpr unsigned CqContext = 0x10;
+  };
+
+  // command
+  command_opcode opcode{};
+  // user context
+  std::uint16_t uid{};
+  // modifier
+  std::uint16_t op_mod{};
+  // CQ number
+  std::uint32_t cqn{};
+  // what to change
+  std::uint32_t field_select{};
+  // new values
+  cqc cq_context{};
+
+  [[nodiscard]] static modify_cq_in unpack(const std::uint8_t* p) {
+    modify_cq_in x;
+    const std::uint64_t w0 = bytes::load_be<4>(p + 0);
+    x.opcode = static_cast<command_opcode>(w0 >> 16);
+    x.uid = static_cast<std::uint16_t>(w0 & 0xffff);
+    const std::uint64_t w4 = bytes::load_be<4>(p + 4);
+    x.op_mod = static_cast<std::uint16_t>(w4 & 0xffff);
+    const std::uint64_t w8 = bytes::load_be<4>(p + 8);
+    x.cqn = static_cast<std::uint32_t>(w8 & 0xffffff);
+    x.field_select = static_cast<std::uint32_t>(bytes::load_be<4>(p + 12));
+    x.cq_context = cqc::unpack(p + 16);
+    return x;
+  }
+
+  // Writes every byte of the format; reserved bits are written as zero.
+  void pack(std::uint8_t* p) const {
+    bytes::store_be<4>(p + 0, static_cast<std::uint64_t>(opcode) << 16 |
+        std::uint64_t{uid});
+    bytes::store_be<4>(p + 4, std::uint64_t{op_mod});
+    bytes::store_be<4>(p + 8, (std::uint64_t{cqn} & 0xffffff));
+    bytes::store_be<4>(p + 12, std::uint64_t{field_select});
+    cq_context.pack(p + 16);
+    std::memset(p + 80, 0, 192);
+  }
+
+  bool operator==(const modify_cq_in&) const = default;
+
+  // Bits that a sender leaves zero.
+  static constexpr std::array<std::uint8_t, 272> ReservedMask = {
+      0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0x00, 0x00, 0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+      0x00, 0x0c, 0x08, 0x00, 0xfc, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xf0, 0x3f, 0xe0, 0x00,
+      0x00, 0x00, 0xf0, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xe0, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0xff, 0x00, 0x00, 0x00, 0xff, 0x00, 0x00, 0x00,
+      0xff, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00,
+      0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff
+  };
+};
+
+// Input of QUERY_VPORT_STATE, MODIFY_VPORT_STATE and QUERY_NIC_VPORT_CONTEXT.
+struct vport_state_in {
+  static constexpr const char* Name = "vport_state_in";
+  static constexpr unsigned Size = 16;
+  // Byte offset of the most significant bit of each field.
+  struct at {
+    static constexpr unsigned Opcode = 0x0;
+    static constexpr unsigned Uid = 0x2;
+    static constexpr unsigned OpMod = 0x6;
+    static constexpr unsigned OtherVport = 0x8;
+    static constexpr unsigned VportNumber = 0xa;
+    static constexpr unsigned AdminState = 0xf;
+  };
+
+  // command
+  command_opcode opcode{};
+  // user context
+  std::uint16_t uid{};
+  // modifier
+  std::uint16_t op_mod{};
+  // 1: the port named here, 0: the caller's
+  std::uint8_t other_vport{};
+  // 0 the PF, i + 1 VF i
+  std::uint16_t vport_number{};
+  // vport_link_state that MODIFY_VPORT_STATE sets
+  std::uint8_t admin_state{};
+
+  [[nodiscard]] static vport_state_in unpack(const std::uint8_t* p) {
+    vport_state_in x;
+    const std::uint64_t w0 = bytes::load_be<4>(p + 0);
+    x.opcode = static_cast<command_opcode>(w0 >> 16);
+    x.uid = static_cast<std::uint16_t>(w0 & 0xffff);
+    const std::uint64_t w4 = bytes::load_be<4>(p + 4);
+    x.op_mod = static_cast<std::uint16_t>(w4 & 0xffff);
+    const std::uint64_t w8 = bytes::load_be<4>(p + 8);
+    x.other_vport = static_cast<std::uint8_t>(w8 >> 31);
+    x.vport_number = static_cast<std::uint16_t>(w8 & 0xffff);
+    const std::uint64_t w12 = bytes::load_be<4>(p + 12);
+    x.admin_state = static_cast<std::uint8_t>((w12 >> 4) & 0xf);
+    return x;
+  }
+
+  // Writes every byte of the format; reserved bits are written as zero.
+  void pack(std::uint8_t* p) const {
+    bytes::store_be<4>(p + 0, static_cast<std::uint64_t>(opcode) << 16 |
+        std::uint64_t{uid});
+    bytes::store_be<4>(p + 4, std::uint64_t{op_mod});
+    bytes::store_be<4>(p + 8, (std::uint64_t{other_vport} & 0x1) << 31 |
+        std::uint64_t{vport_number});
+    bytes::store_be<4>(p + 12, (std::uint64_t{admin_state} & 0xf) << 4);
+  }
+
+  bool operator==(const vport_state_in&) const = default;
+
+  // Bits that a sender leaves zero.
+  static constexpr std::array<std::uint8_t, 16> ReservedMask = {
+      0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0x00, 0x00, 0x7f, 0xff, 0x00, 0x00, 0xff, 0xff, 0xff,
+      0x0f
+  };
+};
+
+// Output of QUERY_VPORT_STATE.
+struct query_vport_state_out {
+  static constexpr const char* Name = "query_vport_state_out";
+  static constexpr unsigned Size = 16;
+  // Byte offset of the most significant bit of each field.
+  struct at {
+    static constexpr unsigned Status = 0x0;
+    static constexpr unsigned Syndrome = 0x4;
+    static constexpr unsigned AdminState = 0xf;
+    static constexpr unsigned State = 0xf;
+  };
+
+  // result
+  command_status status{};
+  // detail of a failure
+  std::uint32_t syndrome{};
+  // vport_link_state as it was set
+  std::uint8_t admin_state{};
+  // 0 down, 1 up
+  std::uint8_t state{};
+
+  [[nodiscard]] static query_vport_state_out unpack(const std::uint8_t* p) {
+    query_vport_state_out x;
+    const std::uint64_t w0 = bytes::load_be<4>(p + 0);
+    x.status = static_cast<command_status>(w0 >> 24);
+    x.syndrome = static_cast<std::uint32_t>(bytes::load_be<4>(p + 4));
+    const std::uint64_t w12 = bytes::load_be<4>(p + 12);
+    x.admin_state = static_cast<std::uint8_t>((w12 >> 4) & 0xf);
+    x.state = static_cast<std::uint8_t>(w12 & 0xf);
+    return x;
+  }
+
+  // Writes every byte of the format; reserved bits are written as zero.
+  void pack(std::uint8_t* p) const {
+    bytes::store_be<4>(p + 0, static_cast<std::uint64_t>(status) << 24);
+    bytes::store_be<4>(p + 4, std::uint64_t{syndrome});
+    std::memset(p + 8, 0, 4);
+    bytes::store_be<4>(p + 12, (std::uint64_t{admin_state} & 0xf) << 4 |
+        (std::uint64_t{state} & 0xf));
+  }
+
+  bool operator==(const query_vport_state_out&) const = default;
+
+  // Bits that a sender leaves zero.
+  static constexpr std::array<std::uint8_t, 16> ReservedMask = {
+      0x00, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0x00
+  };
+};
+
+// Input of QUERY_VPORT_COUNTER.
+struct query_vport_counter_in {
+  static constexpr const char* Name = "query_vport_counter_in";
+  static constexpr unsigned Size = 32;
+  // Byte offset of the most significant bit of each field.
+  struct at {
+    static constexpr unsigned Opcode = 0x0;
+    static constexpr unsigned Uid = 0x2;
+    static constexpr unsigned OpMod = 0x6;
+    static constexpr unsigned OtherVport = 0x8;
+    static constexpr unsigned VportNumber = 0xa;
+    static constexpr unsigned Clear = 0x18;
+  };
+
+  // command
+  command_opcode opcode{};
+  // user context
+  std::uint16_t uid{};
+  // modifier
+  std::uint16_t op_mod{};
+  // 1: the port named here, 0: the caller's
+  std::uint8_t other_vport{};
+  // 0 the PF, i + 1 VF i
+  std::uint16_t vport_number{};
+  // start again from zero: refused
+  std::uint8_t clear{};
+
+  [[nodiscard]] static query_vport_counter_in unpack(const std::uint8_t* p) {
+    query_vport_counter_in x;
+    const std::uint64_t w0 = bytes::load_be<4>(p + 0);
+    x.opcode = static_cast<command_opcode>(w0 >> 16);
+    x.uid = static_cast<std::uint16_t>(w0 & 0xffff);
+    const std::uint64_t w4 = bytes::load_be<4>(p + 4);
+    x.op_mod = static_cast<std::uint16_t>(w4 & 0xffff);
+    const std::uint64_t w8 = bytes::load_be<4>(p + 8);
+    x.other_vport = static_cast<std::uint8_t>(w8 >> 31);
+    x.vport_number = static_cast<std::uint16_t>(w8 & 0xffff);
+    const std::uint64_t w24 = bytes::load_be<4>(p + 24);
+    x.clear = static_cast<std::uint8_t>(w24 >> 31);
+    return x;
+  }
+
+  // Writes every byte of the format; reserved bits are written as zero.
+  void pack(std::uint8_t* p) const {
+    bytes::store_be<4>(p + 0, static_cast<std::uint64_t>(opcode) << 16 |
+        std::uint64_t{uid});
+    bytes::store_be<4>(p + 4, std::uint64_t{op_mod});
+    bytes::store_be<4>(p + 8, (std::uint64_t{other_vport} & 0x1) << 31 |
+        std::uint64_t{vport_number});
+    std::memset(p + 12, 0, 12);
+    bytes::store_be<4>(p + 24, (std::uint64_t{clear} & 0x1) << 31);
+    std::memset(p + 28, 0, 4);
+  }
+
+  bool operator==(const query_vport_counter_in&) const = default;
+
+  // Bits that a sender leaves zero.
+  static constexpr std::array<std::uint8_t, 32> ReservedMask = {
+      0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0x00, 0x00, 0x7f, 0xff, 0x00, 0x00, 0xff, 0xff, 0xff,
+      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff
+  };
+};
+
+// Output of QUERY_VPORT_COUNTER. The counters follow, 64 bits each, in the order of the list of
+// counters. Ours: mlx5's has other counters.
+struct query_vport_counter_out {
+  static constexpr const char* Name = "query_vport_counter_out";
+  static constexpr unsigned Size = 16;
+  // Byte offset of the most significant bit of each field.
+  struct at {
+    static constexpr unsigned Status = 0x0;
+    static constexpr unsigned Syndrome = 0x4;
+    static constexpr unsigned Count = 0xc;
+  };
+
+  // result
+  command_status status{};
+  // detail of a failure
+  std::uint32_t syndrome{};
+  // counters that follow
+  std::uint32_t count{};
+
+  [[nodiscard]] static query_vport_counter_out unpack(const std::uint8_t* p) {
+    query_vport_counter_out x;
+    const std::uint64_t w0 = bytes::load_be<4>(p + 0);
+    x.status = static_cast<command_status>(w0 >> 24);
+    x.syndrome = static_cast<std::uint32_t>(bytes::load_be<4>(p + 4));
+    x.count = static_cast<std::uint32_t>(bytes::load_be<4>(p + 12));
+    return x;
+  }
+
+  // Writes every byte of the format; reserved bits are written as zero.
+  void pack(std::uint8_t* p) const {
+    bytes::store_be<4>(p + 0, static_cast<std::uint64_t>(status) << 24);
+    bytes::store_be<4>(p + 4, std::uint64_t{syndrome});
+    std::memset(p + 8, 0, 4);
+    bytes::store_be<4>(p + 12, std::uint64_t{count});
+  }
+
+  bool operator==(const query_vport_counter_out&) const = default;
+
+  // Bits that a sender leaves zero.
+  static constexpr std::array<std::uint8_t, 16> ReservedMask = {
+      0x00, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00,
+      0x00
+  };
+};
+
+// Input of QUERY_ROCE_ADDRESS.
+struct query_roce_address_in {
+  static constexpr const char* Name = "query_roce_address_in";
+  static constexpr unsigned Size = 16;
+  // Byte offset of the most significant bit of each field.
+  struct at {
+    static constexpr unsigned Opcode = 0x0;
+    static constexpr unsigned Uid = 0x2;
+    static constexpr unsigned OpMod = 0x6;
+    static constexpr unsigned RoceAddressIndex = 0x8;
+    static constexpr unsigned VhcaPortNum = 0xb;
+  };
+
+  // command
+  command_opcode opcode{};
+  // user context
+  std::uint16_t uid{};
+  // modifier
+  std::uint16_t op_mod{};
+  // GID index
+  std::uint16_t roce_address_index{};
+  // port
+  std::uint8_t vhca_port_num{};
+
+  [[nodiscard]] static query_roce_address_in unpack(const std::uint8_t* p) {
+    query_roce_address_in x;
+    const std::uint64_t w0 = bytes::load_be<4>(p + 0);
+    x.opcode = static_cast<command_opcode>(w0 >> 16);
+    x.uid = static_cast<std::uint16_t>(w0 & 0xffff);
+    const std::uint64_t w4 = bytes::load_be<4>(p + 4);
+    x.op_mod = static_cast<std::uint16_t>(w4 & 0xffff);
+    const std::uint64_t w8 = bytes::load_be<4>(p + 8);
+    x.roce_address_index = static_cast<std::uint16_t>(w8 >> 16);
+    x.vhca_port_num = static_cast<std::uint8_t>(w8 & 0xf);
+    return x;
+  }
+
+  // Writes every byte of the format; reserved bits are written as zero.
+  void pack(std::uint8_t* p) const {
+    bytes::store_be<4>(p + 0, static_cast<std::uint64_t>(opcode) << 16 |
+        std::uint64_t{uid});
+    bytes::store_be<4>(p + 4, std::uint64_t{op_mod});
+    bytes::store_be<4>(p + 8, std::uint64_t{roce_address_index} << 16 |
+        (std::uint64_t{vhca_port_num} & 0xf));
+    std::memset(p + 12, 0, 4);
+  }
+
+  bool operator==(const query_roce_address_in&) const = default;
+
+  // Bits that a sender leaves zero.
+  static constexpr std::array<std::uint8_t, 16> ReservedMask = {
+      0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0x00, 0x00, 0x00, 0x00, 0xff, 0xf0, 0xff, 0xff, 0xff,
+      0xff
+  };
+};
+
+// Output of QUERY_ROCE_ADDRESS.
+struct query_roce_address_out {
+  static constexpr const char* Name = "query_roce_address_out";
+  static constexpr unsigned Size = 48;
+  // Byte offset of the most significant bit of each field.
+  struct at {
+    static constexpr unsigned Status = 0x0;
+    static constexpr unsigned Syndrome = 0x4;
+    static constexpr unsigned RoceAddress = 0x10;
+  };
+
+  // result
+  command_status status{};
+  // detail of a failure
+  std::uint32_t syndrome{};
+  // entry, zero if there is none
+  roce_addr_layout roce_address{};
+
+  [[nodiscard]] static query_roce_address_out unpack(const std::uint8_t* p) {
+    query_roce_address_out x;
+    const std::uint64_t w0 = bytes::load_be<4>(p + 0);
+    x.status = static_cast<command_status>(w0 >> 24);
+    x.syndrome = static_cast<std::uint32_t>(bytes::load_be<4>(p + 4));
+    x.roce_address = roce_addr_layout::unpack(p + 16);
+    return x;
+  }
+
+  // Writes every byte of the format; reserved bits are written as zero.
+  void pack(std::uint8_t* p) const {
+    bytes::store_be<4>(p + 0, static_cast<std::uint64_t>(status) << 24);
+    bytes::store_be<4>(p + 4, std::uint64_t{syndrome});
+    std::memset(p + 8, 0, 8);
+    roce_address.pack(p + 16);
+  }
+
+  bool operator==(const query_roce_address_out&) const = default;
+
+  // Bits that a sender leaves zero.
+  static constexpr std::array<std::uint8_t, 48> ReservedMask = {
+      0x00, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+      0x00, 0x00, 0xe0, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xf0, 0x00, 0xff,
+      0xff, 0xff, 0xff
+  };
+};
+
 // Capabilities that a driver needs, as QUERY_HCA_CAP and the HCA_CAP window give them. Ours, not
 // mlx5's.
 struct hca_cap {
@@ -4618,6 +5050,8 @@ struct hca_cap {
     static constexpr unsigned RoceV2 = 0x18;
     static constexpr unsigned Atomic = 0x18;
     static constexpr unsigned VportGroupManager = 0x18;
+    static constexpr unsigned Trust = 0x18;
+    static constexpr unsigned Qos = 0x18;
     static constexpr unsigned MaxMtu = 0x1b;
     static constexpr unsigned ClockMhz = 0x1c;
     static constexpr unsigned LogMaxSrq = 0x1e;
@@ -4625,6 +5059,13 @@ struct hca_cap {
     static constexpr unsigned LinkGbps = 0x20;
     static constexpr unsigned NumPkeys = 0x22;
     static constexpr unsigned LogMaxMtt = 0x23;
+    static constexpr unsigned NumQps = 0x24;
+    static constexpr unsigned NumCqs = 0x28;
+    static constexpr unsigned NumEqs = 0x2c;
+    static constexpr unsigned NumSrqs = 0x30;
+    static constexpr unsigned NumMkeys = 0x34;
+    static constexpr unsigned NumMttLines = 0x38;
+    static constexpr unsigned IcmPages = 0x3c;
   };
 
   // log2 of the function's QPs
@@ -4673,6 +5114,10 @@ struct hca_cap {
   std::uint8_t atomic{};
   // may change other virtual ports
   std::uint8_t vport_group_manager{};
+  // may change privileged fields
+  std::uint8_t trust{};
+  // priority of its port; without trust its QPs must have it
+  std::uint8_t qos{};
   // largest path MTU
   mtu_code max_mtu{};
   // core clock, the unit of timestamps
@@ -4687,6 +5132,20 @@ struct hca_cap {
   std::uint8_t num_pkeys{};
   // log2 of the translation entries of all keys
   std::uint8_t log_max_mtt{};
+  // QP numbers of its partition; log_max_qp is rounded down
+  std::uint32_t num_qps{};
+  // CQ numbers
+  std::uint32_t num_cqs{};
+  // EQ numbers
+  std::uint32_t num_eqs{};
+  // SRQ numbers
+  std::uint32_t num_srqs{};
+  // indices of memory keys
+  std::uint32_t num_mkeys{};
+  // translation lines
+  std::uint32_t num_mtt_lines{};
+  // PF: 4 KiB pages of host memory that the contexts need; 0: they are on the chip
+  std::uint32_t icm_pages{};
 
   [[nodiscard]] static hca_cap unpack(const std::uint8_t* p) {
     hca_cap x;
@@ -4720,6 +5179,8 @@ struct hca_cap {
     x.roce_v2 = static_cast<std::uint8_t>((w24 >> 29) & 0x1);
     x.atomic = static_cast<std::uint8_t>((w24 >> 28) & 0x1);
     x.vport_group_manager = static_cast<std::uint8_t>((w24 >> 27) & 0x1);
+    x.trust = static_cast<std::uint8_t>((w24 >> 26) & 0x1);
+    x.qos = static_cast<std::uint8_t>((w24 >> 23) & 0x7);
     x.max_mtu = static_cast<mtu_code>(w24 & 0x7);
     const std::uint64_t w28 = bytes::load_be<4>(p + 28);
     x.clock_mhz = static_cast<std::uint16_t>(w28 >> 16);
@@ -4729,6 +5190,13 @@ struct hca_cap {
     x.link_gbps = static_cast<std::uint16_t>(w32 >> 16);
     x.num_pkeys = static_cast<std::uint8_t>((w32 >> 8) & 0xff);
     x.log_max_mtt = static_cast<std::uint8_t>(w32 & 0xff);
+    x.num_qps = static_cast<std::uint32_t>(bytes::load_be<4>(p + 36));
+    x.num_cqs = static_cast<std::uint32_t>(bytes::load_be<4>(p + 40));
+    x.num_eqs = static_cast<std::uint32_t>(bytes::load_be<4>(p + 44));
+    x.num_srqs = static_cast<std::uint32_t>(bytes::load_be<4>(p + 48));
+    x.num_mkeys = static_cast<std::uint32_t>(bytes::load_be<4>(p + 52));
+    x.num_mtt_lines = static_cast<std::uint32_t>(bytes::load_be<4>(p + 56));
+    x.icm_pages = static_cast<std::uint32_t>(bytes::load_be<4>(p + 60));
     return x;
   }
 
@@ -4757,6 +5225,8 @@ struct hca_cap {
         (std::uint64_t{roce_v2} & 0x1) << 29 |
         (std::uint64_t{atomic} & 0x1) << 28 |
         (std::uint64_t{vport_group_manager} & 0x1) << 27 |
+        (std::uint64_t{trust} & 0x1) << 26 |
+        (std::uint64_t{qos} & 0x7) << 23 |
         (static_cast<std::uint64_t>(max_mtu) & 0x7));
     bytes::store_be<4>(p + 28, std::uint64_t{clock_mhz} << 16 |
         std::uint64_t{log_max_srq} << 8 |
@@ -4764,7 +5234,13 @@ struct hca_cap {
     bytes::store_be<4>(p + 32, std::uint64_t{link_gbps} << 16 |
         std::uint64_t{num_pkeys} << 8 |
         std::uint64_t{log_max_mtt});
-    std::memset(p + 36, 0, 28);
+    bytes::store_be<4>(p + 36, std::uint64_t{num_qps});
+    bytes::store_be<4>(p + 40, std::uint64_t{num_cqs});
+    bytes::store_be<4>(p + 44, std::uint64_t{num_eqs});
+    bytes::store_be<4>(p + 48, std::uint64_t{num_srqs});
+    bytes::store_be<4>(p + 52, std::uint64_t{num_mkeys});
+    bytes::store_be<4>(p + 56, std::uint64_t{num_mtt_lines});
+    bytes::store_be<4>(p + 60, std::uint64_t{icm_pages});
   }
 
   bool operator==(const hca_cap&) const = default;
@@ -4772,10 +5248,10 @@ struct hca_cap {
   // Bits that a sender leaves zero.
   static constexpr std::array<std::uint8_t, 64> ReservedMask = {
       0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-      0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x07, 0xff, 0xff, 0xf8, 0x00, 0x00,
-      0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-      0xff, 0xff, 0xff, 0xff
+      0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x7f, 0xff, 0xf8, 0x00, 0x00,
+      0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+      0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+      0x00, 0x00, 0x00, 0x00
   };
 };
 
@@ -4786,6 +5262,8 @@ using contexts_layouts = bytes::type_list<
     create_srq_in, arm_rq_in, context_range, function_context, modify_function_in,
     query_function_out, cmd_in, cmd_out, command_entry, mailbox_control, health_buffer,
     query_qp_out, query_mkey_out, query_cq_out, query_eq_out, query_srq_out,
-    modify_nic_vport_context_in, query_nic_vport_context_out, set_roce_address_in, hca_cap>;
+    modify_nic_vport_context_in, query_nic_vport_context_out, set_roce_address_in, modify_cq_in,
+    vport_state_in, query_vport_state_out, query_vport_counter_in, query_vport_counter_out,
+    query_roce_address_in, query_roce_address_out, hca_cap>;
 
 }  // namespace carillon

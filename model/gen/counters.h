@@ -16,6 +16,8 @@ enum class counter : std::uint16_t {
   PcieRxUnsupported,  // requests of a kind or size that the function refuses
   PcieRxPoisoned,  // TLPs with the poison bit
   PcieRxUnexpectedCompletions,  // completions for no outstanding tag, or not what its read lacks
+  ConfigRequests,  // configuration requests answered
+  FunctionResets,  // function-level resets that have ended, VFs that vanished included
   Doorbells,  // doorbells accepted
   DoorbellsCoalesced,  // doorbells of a QP that was pending already
   DbIgnoredSize,  // UAR writes of another size or alignment
@@ -39,6 +41,13 @@ enum class counter : std::uint16_t {
   CtxReads,  // context reads
   CtxWrites,  // context writes
   CtxPortConflicts,  // reads that waited for a port
+  CtxPartitionDenied,  // context reads on behalf of a VF outside of its partition
+  IcmHits,  // context reads that found their line on the chip
+  IcmMisses,  // reads of context lines from host memory
+  IcmMerges,  // context reads that joined a miss under way
+  IcmEvictions,  // context lines that made room for others
+  IcmWriteBacks,  // of these, those that were written to host memory
+  IcmErrors,  // context lines that host memory did not give or take: a failed read, or no memory
   WqeParsed,  // WQEs accepted
   WqeInline,  // WQEs with inline data
   WqeMalformed,  // WQEs refused with a local QP operation error
@@ -47,12 +56,18 @@ enum class counter : std::uint16_t {
   TxReadResponses,  // packets of READ responses granted
   AcksCoalesced,  // positive ACKs replaced by a later one of their QP before they were granted
   TxStaleWork,  // work requests dropped because their send queue went back: they are fetched again
+  TxStalePackets,  // packets not built because their QP was reset after they were granted
   PayloadReads,  // payload read requests
   PayloadBytes,  // payload bytes read
   PayloadReadErrors,  // packets not sent because a read of their payload failed
+  TxPathUnreadable,  // packets not sent because their QP's path is not in the function's partition or cannot be read
+  TxSpoofDrops,  // packets not sent because they bear a MAC address, VLAN or IP address that is not their function's
+  TxVportDownDrops,  // packets not sent because the virtual port of their function is down
+  TxLoopbackPackets,  // frames for a virtual port of the same NIC; they are not among those sent
+  TxLoopbackBytes,  // bytes of those without preamble and FCS
   TxPackets,  // frames sent
   TxBytes,  // bytes sent without preamble and FCS
-  RxPackets,  // frames received
+  RxPackets,  // frames received, from the wire and from virtual ports of the same NIC
   RxBytes,  // bytes received without preamble and FCS
   RxDropFcs,  // frames with a wrong FCS
   RxDropBuffer,  // frames dropped because the buffer was full
@@ -72,6 +87,9 @@ enum class counter : std::uint16_t {
   RxDropOpcode,  // packets with a reserved opcode
   RxDropBthLength,  // packets that do not hold what their opcode says
   RxDropPad,  // packets with a pad count larger than their payload
+  RxSteerOverflow,  // frames for a MAC address and VLAN that no virtual port has
+  RxSteerOwner,  // packets for a QP that is not of the function whose virtual port they came to
+  RxSteerSource,  // frames from the wire that claim to come from a virtual port of this NIC
   RxDropIcrc,  // packets with a wrong ICRC
   RxDropNoQp,  // packets for a QP that does not exist
   RxDropBadState,  // packets for a QP that does not receive
@@ -132,6 +150,10 @@ enum class counter : std::uint16_t {
   Eqes,  // EQEs written
   EventsUnclaimed,  // events without an EQ of the function that takes them
   EqOverruns,  // events lost because their EQ was full
+  CqEventPeriods,  // CQ events raised because the moderation period had passed
+  MsixSent,  // MSI-X messages sent
+  MsixMasked,  // interrupts held back by a mask: their pending bit was set
+  MsixDisabled,  // interrupts lost because the function's MSI-X was off
   DmaReads,  // read requests sent
   DmaReadBytes,  // bytes read
   DmaWrites,  // write requests sent
@@ -139,6 +161,8 @@ enum class counter : std::uint16_t {
   DmaTagWaits,  // requests that waited for a tag
   DmaCreditWaits,  // requests that waited for a credit
   DmaErrors,  // reads that ended with an error
+  DmaWritesDropped,  // writes of functions that may not master the bus, or are being reset
+  DmaReadsRefused,  // reads of those, not sent or given up
   DmaTimeouts,  // read requests given up by the completion time-out
   Commands,  // commands served
   CommandErrors,  // commands refused
@@ -154,7 +178,7 @@ struct counter_desc {
   const char* doc;
 };
 
-inline constexpr std::size_t CounterCount = 135;
+inline constexpr std::size_t CounterCount = 159;
 
 inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"pcie_rx_tlps", "pcie_rx", "TLPs received"},
@@ -162,6 +186,8 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"pcie_rx_unsupported", "pcie_rx", "requests of a kind or size that the function refuses"},
     {"pcie_rx_poisoned", "pcie_rx", "TLPs with the poison bit"},
     {"pcie_rx_unexpected_completions", "pcie_rx", "completions for no outstanding tag, or not what its read lacks"},
+    {"config_requests", "pcie_endpoint", "configuration requests answered"},
+    {"function_resets", "pcie_endpoint", "function-level resets that have ended, VFs that vanished included"},
     {"doorbells", "uar", "doorbells accepted"},
     {"doorbells_coalesced", "uar", "doorbells of a QP that was pending already"},
     {"db_ignored_size", "uar", "UAR writes of another size or alignment"},
@@ -185,6 +211,13 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"ctx_reads", "qpc_ram", "context reads"},
     {"ctx_writes", "qpc_ram", "context writes"},
     {"ctx_port_conflicts", "qpc_ram", "reads that waited for a port"},
+    {"ctx_partition_denied", "qpc_ram", "context reads on behalf of a VF outside of its partition"},
+    {"icm_hits", "qpc_ram", "context reads that found their line on the chip"},
+    {"icm_misses", "qpc_ram", "reads of context lines from host memory"},
+    {"icm_merges", "qpc_ram", "context reads that joined a miss under way"},
+    {"icm_evictions", "qpc_ram", "context lines that made room for others"},
+    {"icm_write_backs", "qpc_ram", "of these, those that were written to host memory"},
+    {"icm_errors", "qpc_ram", "context lines that host memory did not give or take: a failed read, or no memory"},
     {"wqe_parsed", "wqe_parser", "WQEs accepted"},
     {"wqe_inline", "wqe_parser", "WQEs with inline data"},
     {"wqe_malformed", "wqe_parser", "WQEs refused with a local QP operation error"},
@@ -193,12 +226,18 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"tx_read_responses", "tx_sched", "packets of READ responses granted"},
     {"acks_coalesced", "tx_sched", "positive ACKs replaced by a later one of their QP before they were granted"},
     {"tx_stale_work", "tx_sched", "work requests dropped because their send queue went back: they are fetched again"},
+    {"tx_stale_packets", "packet_builder", "packets not built because their QP was reset after they were granted"},
     {"payload_reads", "payload_dma", "payload read requests"},
     {"payload_bytes", "payload_dma", "payload bytes read"},
     {"payload_read_errors", "packet_builder", "packets not sent because a read of their payload failed"},
+    {"tx_path_unreadable", "packet_builder", "packets not sent because their QP's path is not in the function's partition or cannot be read"},
+    {"tx_spoof_drops", "packet_builder", "packets not sent because they bear a MAC address, VLAN or IP address that is not their function's"},
+    {"tx_vport_down_drops", "packet_builder", "packets not sent because the virtual port of their function is down"},
+    {"tx_loopback_packets", "packet_builder", "frames for a virtual port of the same NIC; they are not among those sent"},
+    {"tx_loopback_bytes", "packet_builder", "bytes of those without preamble and FCS"},
     {"tx_packets", "tx_mac", "frames sent"},
     {"tx_bytes", "tx_mac", "bytes sent without preamble and FCS"},
-    {"rx_packets", "rx_mac", "frames received"},
+    {"rx_packets", "rx_mac", "frames received, from the wire and from virtual ports of the same NIC"},
     {"rx_bytes", "rx_mac", "bytes received without preamble and FCS"},
     {"rx_drop_fcs", "rx_mac", "frames with a wrong FCS"},
     {"rx_drop_buffer", "rx_mac", "frames dropped because the buffer was full"},
@@ -218,6 +257,9 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"rx_drop_opcode", "rx_parser", "packets with a reserved opcode"},
     {"rx_drop_bth_length", "rx_parser", "packets that do not hold what their opcode says"},
     {"rx_drop_pad", "rx_parser", "packets with a pad count larger than their payload"},
+    {"rx_steer_overflow", "rx_parser", "frames for a MAC address and VLAN that no virtual port has"},
+    {"rx_steer_owner", "rx_parser", "packets for a QP that is not of the function whose virtual port they came to"},
+    {"rx_steer_source", "rx_parser", "frames from the wire that claim to come from a virtual port of this NIC"},
     {"rx_drop_icrc", "rx_parser", "packets with a wrong ICRC"},
     {"rx_drop_no_qp", "rx_parser", "packets for a QP that does not exist"},
     {"rx_drop_bad_state", "rx_parser", "packets for a QP that does not receive"},
@@ -278,6 +320,10 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"eqes", "completion", "EQEs written"},
     {"events_unclaimed", "completion", "events without an EQ of the function that takes them"},
     {"eq_overruns", "completion", "events lost because their EQ was full"},
+    {"cq_event_periods", "completion", "CQ events raised because the moderation period had passed"},
+    {"msix_sent", "completion", "MSI-X messages sent"},
+    {"msix_masked", "completion", "interrupts held back by a mask: their pending bit was set"},
+    {"msix_disabled", "completion", "interrupts lost because the function's MSI-X was off"},
     {"dma_reads", "dma_engine", "read requests sent"},
     {"dma_read_bytes", "dma_engine", "bytes read"},
     {"dma_writes", "dma_engine", "write requests sent"},
@@ -285,6 +331,8 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"dma_tag_waits", "dma_engine", "requests that waited for a tag"},
     {"dma_credit_waits", "dma_engine", "requests that waited for a credit"},
     {"dma_errors", "dma_engine", "reads that ended with an error"},
+    {"dma_writes_dropped", "dma_engine", "writes of functions that may not master the bus, or are being reset"},
+    {"dma_reads_refused", "dma_engine", "reads of those, not sent or given up"},
     {"dma_timeouts", "dma_engine", "read requests given up by the completion time-out"},
     {"commands", "pcie_endpoint", "commands served"},
     {"command_errors", "pcie_endpoint", "commands refused"},

@@ -76,6 +76,19 @@ enum class pcie_completion_split : std::uint8_t { LargestFit, EveryRcb, Random }
   return "?";
 }
 
+// where contexts are: all on the chip, or in host memory with a cache on the chip
+enum class nic_icm : std::uint8_t { OnChip, HostMemory };
+
+[[nodiscard]] constexpr const char* to_string(nic_icm x) {
+  switch (x) {
+    case nic_icm::OnChip:
+      return "on_chip";
+    case nic_icm::HostMemory:
+      return "host_memory";
+  }
+  return "?";
+}
+
 // where firmware comes from: it runs from the start, or the driver of the PF loads it
 enum class nic_firmware : std::uint8_t { Flash, Host };
 
@@ -162,6 +175,16 @@ struct parameters {
     std::int64_t nic_node = 0;
     // page size of buffers [B]
     std::int64_t page_bytes = 4096;
+    // addresses below 4 GiB for BARs: where they begin
+    std::int64_t mmio_base = 2147483648;
+    // ... and how many there are [B]
+    std::int64_t mmio_bytes = 1073741824;
+    // addresses for prefetchable BARs: where they begin
+    std::int64_t mmio_prefetchable_base = 137438953472;
+    // ... and how many there are [B]
+    std::int64_t mmio_prefetchable_bytes = 137438953472;
+    // until a configuration access that was answered Retry is tried again [ps]
+    std::int64_t config_retry_ps = 1000000;
 
     bool operator==(const host_t&) const = default;
   } host;
@@ -189,6 +212,10 @@ struct parameters {
     std::int64_t poll_interval_ps = 10000;
     // taking one CQE [ps]
     std::int64_t poll_cqe_ps = 15000;
+    // from an interrupt message at the host to the first instruction of its handler [ps]
+    std::int64_t interrupt_ps = 600000;
+    // a handler, until the program that it wakes runs [ps]
+    std::int64_t interrupt_handler_ps = 1500000;
     // operating system noise
     bool noise = false;
     // mean time between interruptions [ps]
@@ -219,8 +246,6 @@ struct parameters {
   } wire;
 
   struct nic_t {
-    // functions with a driver: the PF and its VFs
-    std::int64_t functions = 1;
     // VFs that can be enabled (NUM_OF_VFS)
     std::int64_t total_vfs = 64;
     // UAR pages of a function
@@ -237,16 +262,21 @@ struct parameters {
     std::int64_t log_max_srq = 8;
     // log2 of the event queues
     std::int64_t log_max_eq = 6;
+    // where contexts are: all on the chip, or in host memory with a cache on the chip
+    nic_icm icm = nic_icm::OnChip;
+    // lines of 64 bytes that the chip holds of contexts in host memory; a power of two times the
+    // ways
+    std::int64_t icm_cache_lines = 32768;
+    // ways of that cache; with as many ways as lines it is fully associative
+    std::int64_t icm_cache_ways = 8;
+    // misses under way at most
+    std::int64_t icm_misses = 32;
     // log2 of the READs and atomics that a QP may have outstanding, as requester and as responder
     std::int64_t log_max_rd_atomic = 4;
     // MSI-X vectors of a function
     std::int64_t msix_vectors = 64;
-    // address of BAR0 after reset
-    std::int64_t bar0_base = 2147483648;
-    // address of BAR2 after reset
-    std::int64_t bar2_base = 137438953472;
-    // address of BAR4 after reset
-    std::int64_t bar4_base = 2415919104;
+    // from a reset function's last object destroyed until the function answers again [ns]
+    std::int64_t flr_quiesce_ns = 20000;
     // serving one command [cycles]
     std::int64_t command_cycles = 1000;
     // where firmware comes from: it runs from the start, or the driver of the PF loads it
@@ -280,7 +310,7 @@ struct parameters {
   bool operator==(const parameters&) const = default;
 };
 
-inline constexpr std::array<param_desc, 75> ParamTable = {{
+inline constexpr std::array<param_desc, 83> ParamTable = {{
     {"core.clock_period_ps", param_type::Integer, "ps", "1000", "100", "100000", "",
      "an integer from 100 to 100000", provenance::Reference,
      "reference description: stage table, PCIe Gen5 x16, 1 GHz",
@@ -401,6 +431,26 @@ inline constexpr std::array<param_desc, 75> ParamTable = {{
      "4096, 2097152, 1073741824", provenance::Assumed,
      "no huge pages unless a scenario asks",
      "page size of buffers"},
+    {"host.mmio_base", param_type::Integer, "", "2147483648", "0", "4294963200", "",
+     "an integer from 0 to 4294963200", provenance::Assumed,
+     "2 GiB: usual for PCs, above low memory",
+     "addresses below 4 GiB for BARs: where they begin"},
+    {"host.mmio_bytes", param_type::Integer, "B", "1073741824", "4096", "4294967296", "",
+     "an integer from 4096 to 4294967296", provenance::Assumed,
+     "1 GiB: ends below what the chip set keeps for itself",
+     "... and how many there are"},
+    {"host.mmio_prefetchable_base", param_type::Integer, "", "137438953472", "0", "281474976710655", "",
+     "an integer from 0 to 281474976710655", provenance::Assumed,
+     "128 GiB: above memory",
+     "addresses for prefetchable BARs: where they begin"},
+    {"host.mmio_prefetchable_bytes", param_type::Integer, "B", "137438953472", "4096", "281474976710655", "",
+     "an integer from 4096 to 281474976710655", provenance::Assumed,
+     "128 GiB: room for 257 functions with 4096 UAR pages each",
+     "... and how many there are"},
+    {"host.config_retry_ps", param_type::Integer, "ps", "1000000", "1", "1000000000000", "",
+     "an integer from 1 to 1000000000000", provenance::Assumed,
+     "often enough beside a reset's time",
+     "until a configuration access that was answered Retry is tried again"},
     {"cpu.post_ps", param_type::Integer, "ps", "20000", "0", "100000000", "",
      "an integer from 0 to 100000000", provenance::Assumed,
      "no public split of a post call",
@@ -445,6 +495,14 @@ inline constexpr std::array<param_desc, 75> ParamTable = {{
      "an integer from 0 to 100000000", provenance::Assumed,
      "no public figure",
      "taking one CQE"},
+    {"cpu.interrupt_ps", param_type::Integer, "ps", "600000", "0", "1000000000", "",
+     "an integer from 0 to 1000000000", provenance::Assumed,
+     "no public figure of one core's delivery alone",
+     "from an interrupt message at the host to the first instruction of its handler"},
+    {"cpu.interrupt_handler_ps", param_type::Integer, "ps", "1500000", "0", "1000000000", "",
+     "an integer from 0 to 1000000000", provenance::Assumed,
+     "no public split of interrupt, wake-up and context switch",
+     "a handler, until the program that it wakes runs"},
     {"cpu.noise", param_type::Flag, "", "false", "", "", "",
      "true, false", provenance::Assumed,
      "off: runs are explained first without it",
@@ -485,10 +543,6 @@ inline constexpr std::array<param_desc, 75> ParamTable = {{
      "an integer from 0 to 7", provenance::Reference,
      "reference description: PFC on priority 3",
      "priority of data packets"},
-    {"nic.functions", param_type::Integer, "", "1", "1", "257", "",
-     "an integer from 1 to 257", provenance::Assumed,
-     "one function unless a scenario asks",
-     "functions with a driver: the PF and its VFs"},
     {"nic.total_vfs", param_type::Integer, "", "64", "0", "256", "",
      "an integer from 0 to 256", provenance::Reference,
      "reference description: 64, 128, up to 256",
@@ -521,26 +575,34 @@ inline constexpr std::array<param_desc, 75> ParamTable = {{
      "an integer from 1 to 8", provenance::Assumed,
      "one for each of 64 cores",
      "log2 of the event queues"},
+    {"nic.icm", param_type::Choice, "", "on_chip", "", "", "on_chip|host_memory",
+     "on_chip, host_memory", provenance::Assumed,
+     "the reference description keeps contexts in on-chip SRAM",
+     "where contexts are: all on the chip, or in host memory with a cache on the chip"},
+    {"nic.icm_cache_lines", param_type::Integer, "", "32768", "1", "16777216", "",
+     "an integer from 1 to 16777216", provenance::Assumed,
+     "2 MiB, what published studies of connection scaling take such parts to have",
+     "lines of 64 bytes that the chip holds of contexts in host memory; a power of two times the ways"},
+    {"nic.icm_cache_ways", param_type::Integer, "", "8", "1", "64", "",
+     "an integer from 1 to 64", provenance::Assumed,
+     "no public figure",
+     "ways of that cache; with as many ways as lines it is fully associative"},
+    {"nic.icm_misses", param_type::Integer, "", "32", "1", "256", "",
+     "an integer from 1 to 256", provenance::Assumed,
+     "no public figure",
+     "misses under way at most"},
     {"nic.log_max_rd_atomic", param_type::Integer, "", "4", "0", "7", "",
      "an integer from 0 to 7", provenance::Assumed,
      "16, as the usual parts report",
      "log2 of the READs and atomics that a QP may have outstanding, as requester and as responder"},
-    {"nic.msix_vectors", param_type::Integer, "", "64", "1", "256", "",
-     "an integer from 1 to 256", provenance::Assumed,
+    {"nic.msix_vectors", param_type::Integer, "", "64", "1", "128", "",
+     "an integer from 1 to 128", provenance::Assumed,
      "no public figure",
      "MSI-X vectors of a function"},
-    {"nic.bar0_base", param_type::Integer, "", "2147483648", "0", "281474976710655", "",
-     "an integer from 0 to 281474976710655", provenance::Assumed,
-     "stands for what firmware writes to the configuration space",
-     "address of BAR0 after reset"},
-    {"nic.bar2_base", param_type::Integer, "", "137438953472", "0", "281474976710655", "",
-     "an integer from 0 to 281474976710655", provenance::Assumed,
-     "stands for what firmware writes to the configuration space",
-     "address of BAR2 after reset"},
-    {"nic.bar4_base", param_type::Integer, "", "2415919104", "0", "281474976710655", "",
-     "an integer from 0 to 281474976710655", provenance::Assumed,
-     "stands for what firmware writes to the configuration space",
-     "address of BAR4 after reset"},
+    {"nic.flr_quiesce_ns", param_type::Integer, "ns", "20000", "0", "100000000", "",
+     "an integer from 0 to 100000000", provenance::Assumed,
+     "longer than what is left of its packets takes through the chip; the rule allows 100 ms",
+     "from a reset function's last object destroyed until the function answers again"},
     {"nic.command_cycles", param_type::Integer, "cycles", "1000", "1", "100000000", "",
      "an integer from 1 to 100000000", provenance::Assumed,
      "commands are not on a measured path",

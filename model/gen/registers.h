@@ -380,6 +380,7 @@ enum class command_syndrome : std::uint32_t {
   Moderation = 0x23,  // a moderation period or count that the chip does not have
   Mailbox = 0x24,  // a mailbox that cannot be read, is chained wrongly or has another token
   OutputLength = 0x25,  // the caller asked for less output than the command has
+  FieldValue = 0x26,  // a field of a function or of its port has a value that cannot be
 };
 
 [[nodiscard]] constexpr const char* to_string(command_syndrome x) {
@@ -460,6 +461,8 @@ enum class command_syndrome : std::uint32_t {
       return "Mailbox";
     case command_syndrome::OutputLength:
       return "OutputLength";
+    case command_syndrome::FieldValue:
+      return "FieldValue";
   }
   return "?";
 }
@@ -472,6 +475,14 @@ inline constexpr std::uint32_t PciVendorId = 0x15b3;
 inline constexpr std::uint32_t PciDeviceIdPf = 0x1021;
 // One UAR page of BAR2.
 inline constexpr std::uint32_t UarPageBytes = 0x1000;
+// Unit of the host memory for contexts.
+inline constexpr std::uint32_t IcmPageBytes = 0x1000;
+// An entry of the MSI-X table: address, data, vector control; little-endian.
+inline constexpr std::uint32_t MsixEntryBytes = 0x10;
+// Message data in an MSI-X table entry.
+inline constexpr std::uint32_t MsixDataOffset = 0x8;
+// Vector control in an MSI-X table entry; its bit 0 masks the vector.
+inline constexpr std::uint32_t MsixControlOffset = 0xc;
 // Type of a command queue entry: commands by PCI.
 inline constexpr std::uint32_t CommandType = 0x7;
 // Bytes of input and of output in a command queue entry; what is longer goes on in mailboxes.
@@ -531,6 +542,9 @@ inline constexpr std::uint32_t CmdqAddrLSz = 0x14;
 inline constexpr std::uint32_t CmdqAddrLSzReset = 0x56;
 // command doorbell vector: bit n gives entry n to the device
 inline constexpr std::uint32_t CmdDbell = 0x18;
+// PF only: where in host memory the contexts are, in whole pages of 4 KiB; before INIT_HCA, if
+// HCA_CAP asks for pages
+inline constexpr std::uint32_t IcmBase = 0x1e0;
 // whether commands are accepted
 inline constexpr std::uint32_t Initializing = 0x1fc;
 // health buffer
@@ -560,6 +574,12 @@ inline constexpr std::uint32_t HcaCapBytes = 0x40;
 // HCA_NIC_VPORT_CONTEXT: the function's virtual port
 inline constexpr std::uint32_t HcaNicVportContext = 0x4100;
 inline constexpr std::uint32_t HcaNicVportContextBytes = 0x100;
+// MSI-X table, little-endian; entries beyond nic.msix_vectors are not there
+inline constexpr std::uint32_t MsixTable = 0x6000;
+inline constexpr std::uint32_t MsixTableBytes = 0x800;
+// MSI-X pending bits, little-endian: bit n is vector n
+inline constexpr std::uint32_t MsixPba = 0x7000;
+inline constexpr std::uint32_t MsixPbaBytes = 0x10;
 
 struct fw_rev_value {
   // minor
@@ -860,7 +880,7 @@ inline constexpr register_bits_desc Bar4LinkStatusBits[] = {
 };
 }  // namespace detail
 
-inline constexpr std::array<register_desc, 31> RegisterTable = {{
+inline constexpr std::array<register_desc, 34> RegisterTable = {{
     {"bar0", "fw_rev", 0x0, 4, register_access::Ro,
      register_functions::All, false, 0x1, "", "firmware revision",
      detail::Bar0FwRevBits, 2},
@@ -875,6 +895,9 @@ inline constexpr std::array<register_desc, 31> RegisterTable = {{
      detail::Bar0CmdqAddrLSzBits, 3},
     {"bar0", "cmd_dbell", 0x18, 4, register_access::Wo,
      register_functions::All, false, 0x0, "", "command doorbell vector: bit n gives entry n to the device",
+     nullptr, 0},
+    {"bar0", "icm_base", 0x1e0, 8, register_access::Rw,
+     register_functions::All, false, 0x0, "", "PF only: where in host memory the contexts are, in whole pages of 4 KiB; before INIT_HCA, if HCA_CAP asks for pages",
      nullptr, 0},
     {"bar0", "initializing", 0x1fc, 4, register_access::Ro,
      register_functions::All, false, 0x0, "", "whether commands are accepted",
@@ -914,6 +937,12 @@ inline constexpr std::array<register_desc, 31> RegisterTable = {{
      nullptr, 0},
     {"bar0", "hca_nic_vport_context", 0x4100, 256, register_access::Ro,
      register_functions::All, true, 0x0, "nic_vport_context", "HCA_NIC_VPORT_CONTEXT: the function's virtual port",
+     nullptr, 0},
+    {"bar0", "msix_table", 0x6000, 2048, register_access::Rw,
+     register_functions::All, true, 0x0, "", "MSI-X table, little-endian; entries beyond nic.msix_vectors are not there",
+     nullptr, 0},
+    {"bar0", "msix_pba", 0x7000, 16, register_access::Ro,
+     register_functions::All, true, 0x0, "", "MSI-X pending bits, little-endian: bit n is vector n",
      nullptr, 0},
     {"uar_page", "db_rec", 0x0, 8, register_access::Rw,
      register_functions::All, false, 0x0, "doorbell_word", "DB_REC: a write triggers the WQE fetch",

@@ -180,8 +180,8 @@ inline constexpr stage_timing_desc TimingTable[] = {
 };
 }  // namespace payload_dma
 
-// FIRST/MIDDLE/LAST/ONLY, Ethernet, IP, UDP, BTH and extension headers, PSN, padding, ICRC;
-// cut-through
+// FIRST/MIDDLE/LAST/ONLY, Ethernet, IP, UDP, BTH and extension headers, PSN, padding, ICRC; spoof
+// check; to the wire or back into the NIC; cut-through
 namespace packet_builder {
 inline constexpr unsigned Latency = 30;
 inline constexpr unsigned InitiationInterval = 1;
@@ -201,7 +201,7 @@ inline constexpr unsigned MaxBeats = 66;
 inline constexpr unsigned MaxPacketBytes = 4202;
 }  // namespace tx_mac
 
-// FCS check, receive buffer
+// FCS check, receive buffer, for frames from the wire and for looped ones
 namespace rx_mac {
 inline constexpr unsigned Latency = 20;
 inline constexpr unsigned InitiationInterval = 1;
@@ -211,7 +211,7 @@ inline constexpr unsigned MaxBeats = 66;
 inline constexpr unsigned MaxPacketBytes = 4202;
 }  // namespace rx_mac
 
-// the header FSM, ICRC check, context lookup, verdict
+// the header FSM, steering to a virtual port, ICRC check, context lookup, verdict
 namespace rx_parser {
 inline constexpr unsigned Latency = 9;
 inline constexpr unsigned InitiationInterval = 1;
@@ -284,7 +284,7 @@ inline constexpr stage_timing_desc TimingTable[] = {
 };
 }  // namespace dma_engine
 
-// registers, command interface, BAR values
+// configuration space, function-level reset, registers, command interface
 namespace pcie_endpoint {
 inline constexpr unsigned Latency = 0;
 inline constexpr unsigned InitiationInterval = 1;
@@ -322,16 +322,16 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
     {"payload_dma", "gather list of a packet to read requests to packet buffer, store and forward",
      "6", "payload DMA", 200, 1, 1024, 64, 64, true, false,
      stage_spec::payload_dma::TimingTable, 3},
-    {"packet_builder", "FIRST/MIDDLE/LAST/ONLY, Ethernet, IP, UDP, BTH and extension headers, PSN, padding, ICRC; cut-through",
+    {"packet_builder", "FIRST/MIDDLE/LAST/ONLY, Ethernet, IP, UDP, BTH and extension headers, PSN, padding, ICRC; spoof check; to the wire or back into the NIC; cut-through",
      "7", "packet build", 30, 1, 264, 0, 66, true, false,
      nullptr, 0},
     {"tx_mac", "FCS, serialisation",
      "8", "TX MAC", 20, 1, 132, 0, 66, true, false,
      nullptr, 0},
-    {"rx_mac", "FCS check, receive buffer",
+    {"rx_mac", "FCS check, receive buffer, for frames from the wire and for looped ones",
      "", "", 20, 1, 132, 0, 66, false, false,
      nullptr, 0},
-    {"rx_parser", "the header FSM, ICRC check, context lookup, verdict",
+    {"rx_parser", "the header FSM, steering to a virtual port, ICRC check, context lookup, verdict",
      "", "", 9, 1, 132, 0, 66, true, false,
      stage_spec::rx_parser::TimingTable, 3},
     {"responder", "requests of RC, UC and UD: checks, DMA writes, READs, atomics, ACKs and NAKs, receive queues",
@@ -346,17 +346,20 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
     {"dma_engine", "DMA master: tags, MPS/MRRS/RCB/4 KiB rules, credits, ordering, reassembly",
      "", "", 0, 1, 64, 256, 1, false, false,
      stage_spec::dma_engine::TimingTable, 2},
-    {"pcie_endpoint", "registers, command interface, BAR values",
+    {"pcie_endpoint", "configuration space, function-level reset, registers, command interface",
      "", "", 0, 1, 8, 8, 1, false, false,
      stage_spec::pcie_endpoint::TimingTable, 1},
 }};
 
-inline constexpr std::array<stage_edge, 85> StageEdges = {{
+inline constexpr std::array<stage_edge, 94> StageEdges = {{
     {"pcie", "pcie_rx", "tlp", false},
     {"pcie_rx", "uar", "uar_write", false},
     {"pcie_rx", "uar", "uar_read", false},
     {"pcie_rx", "pcie_endpoint", "register_write", false},
     {"pcie_rx", "pcie_endpoint", "register_read", false},
+    {"pcie_rx", "pcie_endpoint", "config_request", false},
+    {"pcie_rx", "pcie_endpoint", "request_error", true},
+    {"dma_engine", "pcie_endpoint", "completion_error", true},
     {"pcie_rx", "dma_engine", "completion_tlp", true},
     {"pcie_rx", "dma_engine", "refusal", false},
     {"uar", "qpc_ram", "uar_ctx_req", false},
@@ -380,6 +383,7 @@ inline constexpr std::array<stage_edge, 85> StageEdges = {{
     {"tx_sched", "wqe_fetch", "refetch", true},
     {"tx_sched", "qpc_ram", "local_invalidation", false},
     {"tx_sched", "responder", "response_failure", true},
+    {"tx_sched", "responder", "response_left", true},
     {"payload_dma", "dma_engine", "payload_read", false},
     {"dma_engine", "payload_dma", "payload_data", true},
     {"payload_dma", "packet_builder", "payload", false},
@@ -387,6 +391,7 @@ inline constexpr std::array<stage_edge, 85> StageEdges = {{
     {"packet_builder", "qpc_ram", "builder_ctx_req", false},
     {"qpc_ram", "packet_builder", "builder_ctx_rsp", true},
     {"packet_builder", "tx_mac", "tx_packet", false},
+    {"packet_builder", "rx_mac", "loopback", true},
     {"tx_mac", "wire", "tx_frame", false},
     {"wire", "rx_mac", "rx_frame", false},
     {"rx_mac", "rx_parser", "rx_packet", false},
@@ -423,6 +428,9 @@ inline constexpr std::array<stage_edge, 85> StageEdges = {{
     {"completion", "dma_engine", "cq_record_read", false},
     {"dma_engine", "completion", "cq_record", true},
     {"completion", "dma_engine", "cqe_write", false},
+    {"qpc_ram", "dma_engine", "icm_read", false},
+    {"dma_engine", "qpc_ram", "icm_line", true},
+    {"qpc_ram", "dma_engine", "icm_write_back", false},
     {"pcie_endpoint", "dma_engine", "register_answer", false},
     {"pcie_endpoint", "qpc_ram", "command_ctx_req", false},
     {"qpc_ram", "pcie_endpoint", "command_ctx_rsp", true},
@@ -432,6 +440,7 @@ inline constexpr std::array<stage_edge, 85> StageEdges = {{
     {"pcie_endpoint", "requester", "requester_command", false},
     {"pcie_endpoint", "responder", "responder_command", false},
     {"pcie_endpoint", "completion", "cq_command", false},
+    {"pcie_endpoint", "completion", "msix_command", false},
     {"pcie_endpoint", "dma_engine", "command_read", false},
     {"dma_engine", "pcie_endpoint", "command_data", true},
     {"pcie_endpoint", "dma_engine", "command_write", false},

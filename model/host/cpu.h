@@ -122,6 +122,9 @@ class cpu final : public sc_core::sc_module, private timed, private mmio_read_li
   /// Starts a program now. A core runs one at a time. `done` is called when it has returned.
   void run(task<> program, std::function<void()> done = {});
 
+  /// After a run that failed: the program's variables go before what they refer to.
+  void abandon() { program_ = {}; }
+
   [[nodiscard]] bool busy() const { return static_cast<bool>(program_); }
 
   /// The core's own time.

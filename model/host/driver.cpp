@@ -234,6 +234,18 @@ task<uar_handle*> device::alloc_uar(cpu& core) {
   co_return page.get();
 }
 
+task<uar_handle*> device::try_alloc_uar(cpu& core) {
+  uar_handle* page = nullptr;
+  try {
+    page = co_await alloc_uar(core);
+  } catch (const command_refused& refused) {
+    if (refused.status != command_status::NoResources) {
+      throw;
+    }
+  }
+  co_return page;
+}
+
 task<memory_region> device::register_memory(cpu& core, std::uint32_t pd, std::uint64_t address,
                                             std::uint64_t length, memory_access_rights rights,
                                             std::uint8_t variant, std::uint32_t qpn) {

@@ -85,6 +85,8 @@ class device {
   task<std::uint32_t> alloc_pd(cpu& core);
   /// The page lives as long as the device object.
   task<uar_handle*> alloc_uar(cpu& core);
+  /// The same, or nullptr if the function has no page left.
+  task<uar_handle*> try_alloc_uar(cpu& core);
   /// Contiguous memory; virtual addresses are the physical ones. Only QP `qpn` may use the key.
   task<memory_region> register_memory(cpu& core, std::uint32_t pd, std::uint64_t address,
                                       std::uint64_t length, memory_access_rights rights = {},

@@ -15,6 +15,14 @@ package registers_pkg;
   localparam logic [15:0] PciDeviceIdPf = 16'h1021;
   // One UAR page of BAR2.
   localparam logic [15:0] UarPageBytes = 16'h1000;
+  // Unit of the host memory for contexts.
+  localparam logic [31:0] IcmPageBytes = 32'h00001000;
+  // An entry of the MSI-X table: address, data, vector control; little-endian.
+  localparam logic [7:0] MsixEntryBytes = 8'h10;
+  // Message data in an MSI-X table entry.
+  localparam logic [7:0] MsixDataOffset = 8'h08;
+  // Vector control in an MSI-X table entry; its bit 0 masks the vector.
+  localparam logic [7:0] MsixControlOffset = 8'h0c;
   // Type of a command queue entry: commands by PCI.
   localparam logic [7:0] CommandType = 8'h07;
   // Bytes of input and of output in a command queue entry; what is longer goes on in mailboxes.
@@ -179,7 +187,8 @@ package registers_pkg;
     CommandSyndromeVportDown = 32'h22,
     CommandSyndromeModeration = 32'h23,
     CommandSyndromeMailbox = 32'h24,
-    CommandSyndromeOutputLength = 32'h25
+    CommandSyndromeOutputLength = 32'h25,
+    CommandSyndromeFieldValue = 32'h26
   } command_syndrome_e;
 
   // Registers of one function: mlx5's initialization segment, the rate control registers,
@@ -193,6 +202,7 @@ package registers_pkg;
   localparam int unsigned Bar0CmdqAddrLSz = 20;
   localparam logic [31:0] Bar0CmdqAddrLSzReset = 32'h00000056;
   localparam int unsigned Bar0CmdDbell = 24;
+  localparam int unsigned Bar0IcmBase = 480;
   localparam int unsigned Bar0Initializing = 508;
   localparam int unsigned Bar0Health = 512;
   localparam int unsigned Bar0HealthBytes = 64;
@@ -209,6 +219,10 @@ package registers_pkg;
   localparam int unsigned Bar0HcaCapBytes = 64;
   localparam int unsigned Bar0HcaNicVportContext = 16640;
   localparam int unsigned Bar0HcaNicVportContextBytes = 256;
+  localparam int unsigned Bar0MsixTable = 24576;
+  localparam int unsigned Bar0MsixTableBytes = 2048;
+  localparam int unsigned Bar0MsixPba = 28672;
+  localparam int unsigned Bar0MsixPbaBytes = 16;
 
   // One UAR page of BAR2. Accesses of another size or place are counted and ignored.
   localparam int unsigned UarPageSize = 4096;
