@@ -95,6 +95,16 @@ task<command_delivery> command_channel::run(cpu& core, std::span<const std::uint
   co_return result;
 }
 
+void command_channel::abandon() {
+  for (const auto& each : slots_) {
+    if (each->lock.held() && !each->ready()) {
+      const auto last =
+          static_cast<std::uint8_t>(static_cast<unsigned>(command_delivery::Internal) << 1);
+      host_.memory.write(each->entry + LastByte, &last, 1);
+    }
+  }
+}
+
 task<> command_channel::wait(cpu& core, slot& mine) {
   if (events_ == nullptr) {
     co_await core.poll(mine);

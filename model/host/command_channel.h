@@ -37,6 +37,10 @@ class command_channel {
   task<command_delivery> run(cpu& core, std::span<const std::uint8_t> input,
                              std::span<std::uint8_t> output);
 
+  /// The device has forgotten the commands that are under way: each ends as one that was not
+  /// delivered (Internal). Cores that wait for events are not woken.
+  void abandon();
+
   /// From now on cores wait for the events of this queue, which must take no others and outlive the
   /// commands; nullptr: they poll.
   void wait_for(event_queue* events) { events_ = events; }

@@ -61,7 +61,18 @@ device::device(machine& host, pci_bus& slot, unsigned function, posted_work& pos
       function_(function),
       posted_(posted),
       addresses_{source_address{address, {}}},
-      commands_(host) {}
+      commands_(host) {
+  slot_.listen(function_, *this);
+}
+
+device::~device() {
+  slot_.leave(*this);
+}
+
+/// Nobody answers the commands that were under way.
+void device::function_reset() {
+  commands_.abandon();
+}
 
 void device::enter(std::uint32_t qpn, queue_pair* qp) {
   put(qps_, qpn, qp);
@@ -172,7 +183,8 @@ task<> device::bring_up(cpu& core) {
     const std::uint64_t base =
         host_.allocate(std::uint64_t{capabilities_.icm_pages} * IcmPageBytes, IcmPageBytes);
     std::array<std::uint8_t, WordBytes> word{};
-    core.store_uncached(where_.bar0 + bar0::IcmBase, big_endian(word, base));
+    bytes::store_be<WordBytes>(word.data(), base);
+    core.store_uncached(where_.bar0 + bar0::IcmBase, word);
   }
   co_await command(core, command_opcode::InitHca, 0);
 
@@ -204,6 +216,9 @@ task<> device::bind_vector(cpu& core, std::uint16_t vector, unsigned to_core) {
   if (vector >= core.params().nic.msix_vectors) {
     throw config_error(fmt::format("MSI-X vector {}; the function has {}", vector,
                                    core.params().nic.msix_vectors));
+  }
+  if (vectors_.empty()) {
+    co_await slot_.enable_msix(core, function_, true);
   }
   interrupt_line& line = host_.bind_interrupt(to_core);
   const std::uint64_t entry =

@@ -69,11 +69,12 @@ struct command_reply {
   std::uint32_t number = 0;
 };
 
-class device {
+class device : private reset_listener {
  public:
   /// The device in `slot`: its PF (0) or VF `function` - 1. `posted`: the NIC's table of traced
   /// work, beside the data.
   device(machine& host, pci_bus& slot, unsigned function, posted_work& posted, const gid& address);
+  ~device();
   device(const device&) = delete;
   device& operator=(const device&) = delete;
 
@@ -155,6 +156,7 @@ class device {
   void enter_cq(std::uint32_t cqn, completion_queue* cq);
 
  private:
+  void function_reset() override;
   task<> bring_up(cpu& core);
   task<> identify(cpu& core);
   task<> wait_for_firmware(cpu& core);

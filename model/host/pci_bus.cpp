@@ -301,6 +301,7 @@ task<> pci_bus::disable_vfs(cpu& core) {
   co_await core.acquire(lock_);
   if (functions_.size() > 1) {
     co_await clear_vf_enable(core);
+    tell_reset(1, total_vfs_);
     functions_.resize(1);
   }
   co_await core.sync();
@@ -328,6 +329,7 @@ task<> pci_bus::reset(cpu& core, unsigned number) {
   co_await set_bits(core, which.routing_id, express_ + in_express(pci_express::DeviceControl),
                     control.pack(), control.pack());
   co_await read(core, which.routing_id, pci_header::Command, 2);
+  tell_reset(number, number == 0 ? total_vfs_ : number);
   if (number == 0) {
     functions_.resize(1);
     co_await configure_pf(core);
@@ -338,6 +340,18 @@ task<> pci_bus::reset(cpu& core, unsigned number) {
   co_await write(core, which.routing_id, pci_header::Command, command, 2);
   co_await core.sync();
   core.release(lock_);
+}
+
+void pci_bus::leave(const reset_listener& who) {
+  std::erase_if(listeners_, [&who](const listener& each) { return each.who == &who; });
+}
+
+void pci_bus::tell_reset(unsigned first, unsigned last) {
+  for (const listener& each : listeners_) {
+    if (each.function >= first && each.function <= last) {
+      each.who->function_reset();
+    }
+  }
 }
 
 task<> pci_bus::enable_msix(cpu& core, unsigned number, bool on) {

@@ -25,6 +25,15 @@ struct pci_function {
   std::uint64_t bar4 = 0;  ///< 0: not there (VFs)
 };
 
+/// A driver that wants to know that its function was reset, or taken away.
+class reset_listener {
+ public:
+  virtual void function_reset() = 0;
+
+ protected:
+  ~reset_listener() = default;
+};
+
 class pci_bus {
  public:
   static constexpr std::uint8_t Bus = root_complex::LinkBus;
@@ -49,6 +58,11 @@ class pci_bus {
   /// Function-level reset: returns when the function answers again, with its BARs and what was
   /// enabled as before. A reset of the PF takes the VFs away.
   task<> reset(cpu& core, unsigned function);
+
+  /// `who` hears of every reset of the function from now on, until it leaves.
+  void listen(unsigned function, reset_listener& who) { listeners_.push_back({function, &who}); }
+
+  void leave(const reset_listener& who);
 
   task<> enable_msix(cpu& core, unsigned function, bool on);
 
@@ -98,7 +112,16 @@ class pci_bus {
 
   static constexpr std::uint16_t PfId = Bus << 8;
 
+  struct listener {
+    unsigned function = 0;
+    reset_listener* who = nullptr;
+  };
+
+  /// Functions `first` to `last` were reset.
+  void tell_reset(unsigned first, unsigned last);
+
   machine& host_;
+  std::vector<listener> listeners_;
   cpu_lock lock_;
   window low_;
   window high_;

@@ -186,8 +186,6 @@ struct command_tables {
   number_table<srq_record> srqs;
   number_table<mkey_record> mkeys;
   number_table<qp_record> qps;
-  /// By QP number: how often it was told to be in RST. It outlives the QP.
-  std::vector<std::uint8_t> lives;
 
   bool operator==(const command_tables&) const = default;
 };
