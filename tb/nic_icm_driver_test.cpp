@@ -51,7 +51,7 @@ class two_hosts {
   [[nodiscard]] nic& adapter() { return system_->at(0).adapter; }
 
   [[nodiscard]] std::uint64_t icm_base_register() const {
-    return static_cast<std::uint64_t>(params.nic.bar0_base) + bar0::IcmBase;
+    return system_->at(0).slot.function(0).bar0 + bar0::IcmBase;
   }
 
   [[nodiscard]] std::uint64_t count(counter which) {

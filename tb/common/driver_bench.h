@@ -139,8 +139,8 @@ struct node : pcie_side {
         owner_drain("owner_drain" + suffix, context, owners),
         completion_drain("completion_drain" + suffix, context, completion_commands),
         srq_drain("srq_drain" + suffix, context, srq_commands),
-        event_drain("event_drain" + suffix, context, command_events),
         msix_drain("msix_drain" + suffix, context, msix_commands),
+        event_drain("event_drain" + suffix, context, command_events),
         driver(host, slot, 0, shared.posted,
                gid_of_ipv4(0x0a000000 | static_cast<std::uint32_t>(mac & 0xff))) {}
 
