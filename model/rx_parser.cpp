@@ -278,10 +278,12 @@ void rx_parser::issue_lookup(cycle_t t) {
     }
     const trace_ref history = slot.lookup.wait_until(context_, site(), t);
     slot.issued = true;
-    io_.common_reads.push(t, 1, {history, context_kind::qpc_common, qpn, *slot.port});
+    // On the chip's own behalf: behind the lookup the owner is compared, so that a packet for a QP
+    // of somebody else is told from one for none.
+    io_.common_reads.push(t, 1, {history, context_kind::qpc_common, qpn, 0});
     if (slot.request) {
       busy_.push_back(qpn);
-      io_.responder_reads.push(t, 1, {history, context_kind::qpc_responder, qpn, *slot.port});
+      io_.responder_reads.push(t, 1, {history, context_kind::qpc_responder, qpn, 0});
     }
     if (i + 1 < slots_.size()) {
       wake(std::max(t + 1, slots_[i + 1].taken + LookupAt));

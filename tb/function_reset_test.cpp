@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "host/sriov.h"
 #include "host/verbs.h"
 #include "tb/common/bus_bench.h"
 
@@ -229,6 +230,12 @@ TEST_F(flr, all_objects_are_gone_and_a_driver_finds_the_function_as_new) {
 TEST_F(flr, nobody_else_notices) {
   build({"nic.total_vfs=8"}, 2);
   device vf(home().host, home().slot, 1, home().adapter.shared().posted, gid_of_ipv4(0x0a000003));
+  device_settings settings;
+  settings.sriov = true;
+  settings.vfs = 2;
+  sriov functions(home().slot, home().driver, settings, [&](unsigned function) {
+    return function == 1 ? &vf : &home().make_device(function);
+  });
   sender victim(home(), system_->at(1), vf);
   sender bystander(home(), system_->at(1), home().driver);
   cpu& core = home().host.core(0);
@@ -237,7 +244,7 @@ TEST_F(flr, nobody_else_notices) {
   unsigned at_reset = 0;
   unsigned at_end = 0;
   const auto resetting = [&](pci_bus& slot) -> task<> {
-    co_await slot.enable_vfs(core, 2);
+    co_await functions.open(core);
     co_await victim.open(core);
     co_await core.meet(start_);
     co_await victim.flood(core);

@@ -69,12 +69,12 @@ TEST_P(endpoint, writes_to_what_is_not_writable_are_counted_and_ignored) {
   endpoint_bench bench(GetParam());
   bench.store(10, bar0::FwRev, {1, 2, 3, 4});
   bench.store(11, 0x100, {1, 2, 3, 4});  // no register
-  bench.store(12, bar0::RpTarget, {0, 0, 0, 5});
+  bench.store(12, bar0::CmdqAddrH, {0, 0, 0, 5});
   bench.store(13, bar0::Size - 4, {1, 2, 3, 4, 5, 6, 7, 8});  // runs out of the BAR
   bench.store(14, bar4::FwStatus, {1, 2, 3, 4}, 1, 4);
   bench.load(40, bar0::FwRev);
-  bench.load(50, bar0::RpTarget);
-  bench.load(60, bar0::RpTarget, 4, 1);
+  bench.load(50, bar0::CmdqAddrH);
+  bench.load(60, bar0::CmdqAddrH, 4, 1);
   bench.run(100);
   EXPECT_EQ(bench.value(0), 1U);
   EXPECT_EQ(bench.value(1), 5U);
@@ -309,8 +309,8 @@ TEST(pcie_endpoint, completion_hears_of_MSIX_in_order_and_the_host_never_waits) 
   for (unsigned i = 0; i < 32; ++i) {
     bench.write_source.at(10, table_write(16 * i, {static_cast<std::uint8_t>(i), 0, 0, 0}));
   }
-  bench.config_write(20, 0x9e, 0xc000);  // enable and function mask
-  bench.config_write(30, 0x68, 0x8000);  // function-level reset
+  bench.config_write(50, 0x9e, 0xc000);  // enable and function mask
+  bench.config_write(60, 0x68, 0x8000);  // function-level reset
   bench.run(200);
   ASSERT_GE(bench.msix_sink.items.size(), 32U + 2);
   unsigned next = 0;

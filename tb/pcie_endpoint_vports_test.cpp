@@ -78,7 +78,7 @@ TEST_F(vport_commands, a_vf_changes_its_mtu_and_roce_and_nothing_privileged) {
   EXPECT_EQ(core.vports().at(1).mac, 0x020000000077U);
   EXPECT_TRUE(core.vports().at(1).promiscuous);
   EXPECT_EQ(port_of(1).node_guid, 5U);
-  EXPECT_EQ(core.vports().promiscuous(), 1U);
+  EXPECT_EQ(core.vports().promiscuous(std::nullopt), 1U);
 }
 
 TEST_F(vport_commands, a_refused_change_leaves_the_other_selected_fields_alone) {

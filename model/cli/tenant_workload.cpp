@@ -225,8 +225,8 @@ task<> tenant_workload::set_up(tenant& who, end& mine) {
 /// What the device says about the end of a tenant whose work failed.
 task<> tenant_workload::ask(tenant& who, end& mine) {
   cpu& core = *mine.core;
-  device& adapter = *mine.lease.adapter;
   if (mine.sends) {
+    device& adapter = *mine.lease.adapter;
     cmd_in head;
     head.opcode = command_opcode::QueryMkey;
     head.number = mine.source.index();

@@ -11,7 +11,8 @@ std::array<std::uint8_t, eqe::Size> build_eqe(const event_record& event, unsigne
   const auto owner = static_cast<std::uint8_t>((producer >> log_size) & 1);
   std::array<std::uint8_t, eqe::Size> bytes{};
   if (event.kind == event_type::Command) {
-    eqe_command{.kind = event.kind, .vector = event.number, .owner = owner}.pack(bytes.data());
+    eqe_command{.kind = event.kind, .command_vector = event.number, .owner = owner}.pack(
+        bytes.data());
     return bytes;
   }
   eqe entry;

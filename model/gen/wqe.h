@@ -1462,14 +1462,14 @@ struct eqe_command {
   // Byte offset of the most significant bit of each field.
   struct at {
     static constexpr unsigned Kind = 0x1;
-    static constexpr unsigned Vector = 0x20;
+    static constexpr unsigned CommandVector = 0x20;
     static constexpr unsigned Owner = 0x3f;
   };
 
   // event
   event_type kind{};
   // bit n: entry n of the command queue is done
-  std::uint32_t vector{};
+  std::uint32_t command_vector{};
   // valid when equal to bit log2(size) of the consumer index
   std::uint8_t owner{};
 
@@ -1477,7 +1477,7 @@ struct eqe_command {
     eqe_command x;
     const std::uint64_t w0 = bytes::load_be<4>(p + 0);
     x.kind = static_cast<event_type>((w0 >> 16) & 0xff);
-    x.vector = static_cast<std::uint32_t>(bytes::load_be<4>(p + 32));
+    x.command_vector = static_cast<std::uint32_t>(bytes::load_be<4>(p + 32));
     const std::uint64_t w60 = bytes::load_be<4>(p + 60);
     x.owner = static_cast<std::uint8_t>(w60 & 0x1);
     return x;
@@ -1487,7 +1487,7 @@ struct eqe_command {
   void pack(std::uint8_t* p) const {
     bytes::store_be<4>(p + 0, static_cast<std::uint64_t>(kind) << 16);
     std::memset(p + 4, 0, 28);
-    bytes::store_be<4>(p + 32, std::uint64_t{vector});
+    bytes::store_be<4>(p + 32, std::uint64_t{command_vector});
     std::memset(p + 36, 0, 24);
     bytes::store_be<4>(p + 60, (std::uint64_t{owner} & 0x1));
   }

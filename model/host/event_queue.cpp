@@ -147,7 +147,7 @@ task<unsigned> event_queue::take(cpu& core, std::span<event> out, std::uint32_t 
       seen.number = entry.cq_error_cqn & NumberMask;
       seen.cq_error = entry.cq_error_syndrome;
     } else if (entry.kind == event_type::Command) {
-      seen.number = eqe_command::unpack(raw.data()).vector;
+      seen.number = eqe_command::unpack(raw.data()).command_vector;
     } else if (entry.kind == event_type::Completion) {
       // The next arm must name this event as consumed, or the device takes it for an old one.
       if (completion_queue* queue = device_.find_cq(seen.number)) {

@@ -83,7 +83,7 @@ std::vector<vf_partition> plan_partitions(const per_table<std::uint32_t>& chip,
                       vfs, needed, to_string(table), lines, kept));
     }
     // The last VF ends where the table ends.
-    std::uint32_t next = lines - static_cast<std::uint32_t>(given + std::uint64_t{open} * share);
+    std::uint32_t next = lines - static_cast<std::uint32_t>(needed);
     for (std::uint16_t vf = 0; vf < vfs; ++vf) {
       const std::uint32_t count = wanted.of(vf).lines[table].value_or(share);
       plan[vf][table] = {count == 0 ? 0 : next, count};

@@ -1,6 +1,7 @@
 #include "qpc_ram/icm_cache.h"
 
 #include <bit>
+#include <span>
 
 #include "common/error.h"
 
@@ -22,10 +23,10 @@ std::uint32_t icm_cache::set_number(const context_id& id) const {
 }
 
 const icm_cache::entry* icm_cache::find(const context_id& id) const {
-  const entry* const begin = &entries_[std::size_t{set_number(id)} * ways_];
-  for (const entry* each = begin; each != begin + ways_; ++each) {
-    if (each->valid && each->id == id) {
-      return each;
+  const std::span<const entry> all(entries_);
+  for (const entry& each : all.subspan(std::size_t{set_number(id)} * ways_, ways_)) {
+    if (each.valid && each.id == id) {
+      return &each;
     }
   }
   return nullptr;

@@ -413,7 +413,7 @@ package wqe_pkg;
     logic [7:0] kind;  // event; event_type_e
     logic [15:0] reserved_1;
     logic [223:0] reserved_2;
-    logic [31:0] vector;  // bit n: entry n of the command queue is done
+    logic [31:0] command_vector;  // bit n: entry n of the command queue is done
     logic [191:0] reserved_3;
     logic [30:0] reserved_4;
     logic owner;  // valid when equal to bit log2(size) of the consumer index

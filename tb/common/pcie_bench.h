@@ -64,6 +64,7 @@ struct pcie_bench {
         payload(bench, "payload_dma"),
         responder(bench, "responder"),
         completion(bench, "completion"),
+        context(bench, "qpc_ram"),
         received(bench.port<dma_write>("responder.writes", 1024, 68)),
         responses(bench.port<dma_write>("requester.writes", 1024, 68)),
         entries(bench.port<dma_write>("completion.writes", 32, 4)),
@@ -85,7 +86,8 @@ struct pcie_bench {
                               {{fetch.reads, fetch.done, fetch.name},
                                {payload.reads, payload.done, payload.name},
                                {responder.reads, responder.done, responder.name},
-                               {completion.reads, completion.done, completion.name}},
+                               {completion.reads, completion.done, completion.name},
+                               {context.reads, context.done, context.name}},
                               {{received, "responder", true},
                                {responses, "requester", true},
                                {entries, "completion", relaxed_cqes}},
@@ -105,7 +107,7 @@ struct pcie_bench {
     host.port.connect(port);
   }
 
-  std::array<reader*, 4> readers() { return {&fetch, &payload, &responder, &completion}; }
+  std::array<reader*, 5> readers() { return {&fetch, &payload, &responder, &completion, &context}; }
 
   reader& by_name(const std::string& name) {
     for (reader* each : readers()) {
@@ -173,6 +175,7 @@ struct pcie_bench {
   reader payload;
   reader responder;
   reader completion;
+  reader context;
   stream<dma_write>& received;
   stream<dma_write>& responses;
   stream<dma_write>& entries;
