@@ -410,7 +410,7 @@ class shared_queue : public testing::Test {
   }
 
   buffer_pool pool;
-  shared_receive_queue queue;
+  shared_wqe_queue queue;
 };
 
 TEST_F(shared_queue, follows_the_links) {
@@ -462,7 +462,7 @@ TEST_F(shared_queue, forgets_a_wqe_whose_message_ended_before_it_was_read) {
 
 TEST_F(shared_queue, reads_only_so_far_ahead) {
   queue.set_producer(16);
-  for (unsigned i = 0; i < shared_receive_queue::Ahead; ++i) {
+  for (unsigned i = 0; i < shared_wqe_queue::Ahead; ++i) {
     ASSERT_TRUE(queue.wants_read()) << i;
     read(static_cast<std::uint16_t>(i + 1));
   }

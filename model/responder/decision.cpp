@@ -188,7 +188,7 @@ void responder::read_ahead(cycle_t t, const packet_slot& slot) {
 std::optional<responder::receive_wqe> responder::look_up(const packet_slot& slot) {
   const qp_row& row = *slot.row;
   if (row.shared != nullptr) {
-    const shared_receive_queue& queue = row.shared->queue;
+    const shared_wqe_queue& queue = row.shared->queue;
     const shared_wqe* found = queue.find(slot.receive);
     if (found == nullptr || !found->arrived) {
       return std::nullopt;

@@ -28,7 +28,7 @@ struct srq_row {
   std::uint8_t generation = 0;
   srq_line line;
   bool armed = false;  ///< for the limit event
-  shared_receive_queue queue;
+  shared_wqe_queue queue;
   record_reader record;
   bool read_wanted = false;
 };

@@ -7,7 +7,7 @@
 
 namespace carillon {
 
-void shared_receive_queue::start(const srq_line& line) {
+void shared_wqe_queue::start(const srq_line& line) {
   base_ = line.base_addr;
   stride_ = 1U << (line.log_stride + LogRqStrideBase);
   size_ = 1U << line.log_size;
@@ -21,28 +21,28 @@ void shared_receive_queue::start(const srq_line& line) {
   early_.clear();
 }
 
-std::uint16_t shared_receive_queue::consume() {
+std::uint16_t shared_wqe_queue::consume() {
   CARILLON_CHECK(has_credit(), "shared receive queue: WQE {} taken without a credit", consumer_);
   return consumer_++;
 }
 
-bool shared_receive_queue::wants_read() const {
+bool shared_wqe_queue::wants_read() const {
   const std::uint16_t next = next_sequence();
   return !reading_ && !broken_ && next != producer_ &&
          static_cast<std::int16_t>(next - consumer_) < static_cast<int>(Ahead);
 }
 
-std::uint16_t shared_receive_queue::next_sequence() const {
+std::uint16_t shared_wqe_queue::next_sequence() const {
   return static_cast<std::uint16_t>(first_ + wqes_.size());
 }
 
-void shared_receive_queue::begin_read(buffer_ref into) {
+void shared_wqe_queue::begin_read(buffer_ref into) {
   CARILLON_CHECK(wants_read(), "shared receive queue: a read of WQE {} out of turn", next_index_);
   reading_ = true;
   wqes_.push({next_index_, false, false, dma_status::ok, std::move(into)});
 }
 
-void shared_receive_queue::end_read(dma_status status) {
+void shared_wqe_queue::end_read(dma_status status) {
   CARILLON_CHECK(reading_, "shared receive queue: an answer to no read");
   reading_ = false;
   shared_wqe& wqe = wqes_.back();
@@ -64,7 +64,7 @@ void shared_receive_queue::end_read(dma_status status) {
   }
 }
 
-const shared_wqe* shared_receive_queue::find(std::uint16_t sequence) const {
+const shared_wqe* shared_wqe_queue::find(std::uint16_t sequence) const {
   const auto nth = static_cast<std::uint16_t>(sequence - first_);
   if (nth < wqes_.size()) {
     return &wqes_[nth];
@@ -72,7 +72,7 @@ const shared_wqe* shared_receive_queue::find(std::uint16_t sequence) const {
   return broken_ ? &lost_ : nullptr;
 }
 
-void shared_receive_queue::finished(std::uint16_t sequence) {
+void shared_wqe_queue::finished(std::uint16_t sequence) {
   const auto nth = static_cast<std::uint16_t>(sequence - first_);
   if (nth >= wqes_.size()) {
     if (!broken_) {

@@ -23,7 +23,7 @@ struct shared_wqe {
   buffer_ref bytes;
 };
 
-class shared_receive_queue {
+class shared_wqe_queue {
  public:
   static constexpr unsigned Ahead = 8;  ///< WQEs read before they are taken
 
