@@ -21,8 +21,6 @@ class each_scenario(unittest.TestCase):
         self.folder.cleanup()
 
     def run_ok(self, scenario, name, *options):
-        if scenario.stem == "soak":  # its kinds of traffic count here, not their number
-            options = (*options, "--set", "workload.messages=4000")
         done = carillon_runs.run(scenario, self.out / name, *carillon_runs.shorter(scenario),
                                  *options)
         self.assertEqual(done.returncode, 0,
