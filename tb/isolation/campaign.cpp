@@ -107,6 +107,10 @@ task<> campaign::settle_first_errors(cpu& core) {
 
 task<> campaign::attack(cpu& core) {
   co_await settle_first_errors(core);
+  if (options_.sabotage) {
+    co_await options_.sabotage(core, house_);
+    co_await settle(core);
+  }
   state_.emplace(house_, victim_.qpns());
   counters_.emplace(house_);
   const std::vector<std::uint16_t> order = schedule();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -22,6 +23,8 @@ struct campaign_options {
   unsigned least = 5;  ///< operations in every bin
   /// A part of a bin's name: no others then. For looking into one.
   std::string only;
+  /// A hole, planted before the first operation, for tests of the suite.
+  std::function<task<>(cpu&, tenant_house&)> sabotage;
 };
 
 struct campaign_report {
