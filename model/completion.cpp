@@ -189,7 +189,11 @@ void completion::want_record(cycle_t t, request_slot& slot, cq_state& state, boo
 }
 
 void completion::lose_front(cycle_t t) {
-  shared_.counters.add(counter::CqesDropped);
+  if (const request_slot& slot = slots_.front(); slot.line_valid && slot.cq.valid != 0) {
+    shared_.counters.add_for(slot.cq.function_id, counter::CqesDropped);
+  } else {
+    shared_.counters.add(counter::CqesDropped);  // of a CQ that nobody has
+  }
   slots_.pop();
   if (!slots_.empty()) {
     wake(t + 1);
@@ -217,7 +221,7 @@ void completion::write_front(cycle_t t) {
     if (state.answered > slot.asked_before) {
       state.ring.overrun = true;
       if (!state.unreadable) {
-        shared_.counters.add(counter::CqOverruns);
+        shared_.counters.add_for(slot.cq.function_id, counter::CqOverruns);
       }
       raise_async(t, slot.history.wait_until(context_, site(), t),
                   {.kind = event_type::CqError,
@@ -251,11 +255,11 @@ void completion::write_front(cycle_t t) {
   push_write(t, std::move(write),
              build_cqe(slot.item, slot.cq.log_cq_size, state.ring.producer, t));
   const bool failed = is_error(slot.item);
-  shared_.counters.add(counter::Cqes);
+  shared_.counters.add_for(slot.cq.function_id, counter::Cqes);
   if (failed) {
-    shared_.counters.add(counter::CqeErrors);
+    shared_.counters.add_for(slot.cq.function_id, counter::CqeErrors);
     if (slot.item.syndrome == static_cast<std::uint8_t>(cqe_syndrome::WrFlushed)) {
-      shared_.counters.add(counter::CqeFlushed);
+      shared_.counters.add_for(slot.cq.function_id, counter::CqeFlushed);
     }
   }
   state.ring.producer = (state.ring.producer + 1) & CqIndexMask;

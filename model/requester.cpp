@@ -314,19 +314,19 @@ std::uint8_t requester::syndrome_of(const send_queue& queue) const {
   return Flushed;
 }
 
-void requester::count(std::uint8_t syndrome) {
+void requester::count(std::uint16_t function, std::uint8_t syndrome) {
   switch (static_cast<cqe_syndrome>(syndrome)) {
     case cqe_syndrome::LocalProtection:
-      shared_.counters.add(counter::LocalProtectionErrors);
+      shared_.counters.add_for(function, counter::LocalProtectionErrors);
       break;
     case cqe_syndrome::WrFlushed:
-      shared_.counters.add(counter::WqeFlushed);
+      shared_.counters.add_for(function, counter::WqeFlushed);
       break;
     case cqe_syndrome::TransportRetryExceeded:
-      shared_.counters.add(counter::ReqTransportRetriesExceeded);
+      shared_.counters.add_for(function, counter::ReqTransportRetriesExceeded);
       break;
     case cqe_syndrome::RnrRetryExceeded:
-      shared_.counters.add(counter::ReqRnrRetriesExceeded);
+      shared_.counters.add_for(function, counter::ReqRnrRetriesExceeded);
       break;
     default:
       break;
@@ -357,7 +357,7 @@ void requester::complete(cycle_t t) {
     const std::uint8_t syndrome = syndrome_of(queue);
     cqe_item item = cqe_of(front, syndrome);
     item.trace = front.history.wait_until(context_, site(), t);
-    count(syndrome);
+    count(queue.function, syndrome);
     queue.window.pop();
     io_.cqes.push(t, Latency, item);
     wake(t + 1);

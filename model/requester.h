@@ -158,7 +158,7 @@ class requester : public stage {
   [[nodiscard]] bool completable(const send_queue& queue) const;
   void complete(cycle_t t);
   [[nodiscard]] std::uint8_t syndrome_of(const send_queue& queue) const;
-  void count(std::uint8_t syndrome);
+  void count(std::uint16_t function, std::uint8_t syndrome);
   void send_out(cycle_t t);
   [[nodiscard]] cycle_t cycles_of(std::uint64_t ns) const;
 

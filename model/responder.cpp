@@ -237,16 +237,17 @@ void responder::take_packet(cycle_t t) {
   const bool again = packet.verdict == rx_verdict::duplicate;
   const bool gap = packet.verdict == rx_verdict::gap;
   if (again) {
-    shared_.counters.add(counter::DuplicateRequest);
+    shared_.counters.add_for(packet.function, counter::DuplicateRequest);
   } else if (gap) {
-    shared_.counters.add(counter::OutOfSequence);
+    shared_.counters.add_for(packet.function, counter::OutOfSequence);
   } else if (packet.verdict != rx_verdict::accept) {
     commit(t, packet.qpn, nullptr);
     return;
   }
   qp_row& row = row_of(packet.qpn);
   if (row.closed || row.preparing || row.error) {
-    shared_.counters.add(row.error ? counter::RxDropAfterError : counter::RxDropBadState);
+    shared_.counters.add_for(packet.function,
+                             row.error ? counter::RxDropAfterError : counter::RxDropBadState);
     commit(t, packet.qpn, nullptr);
     return;
   }
@@ -287,7 +288,7 @@ bool responder::accept(cycle_t t, packet_slot& slot) {
   qp_row& row = *slot.row;
   if (slot.common.service == qp_service::Rc && slot.packet.psn != row.line.next_rcv_psn) {
     // Looked up before the QP was reset and came to life again.
-    shared_.counters.add(counter::RxDropBadState);
+    shared_.counters.add_for(row.function, counter::RxDropBadState);
     commit(t, row.qpn, nullptr);
     return false;
   }
@@ -298,7 +299,7 @@ bool responder::accept(cycle_t t, packet_slot& slot) {
     slot.fault = request_fault::invalid;  // more outstanding than was agreed
   }
   if (step.abandons) {
-    shared_.counters.add(counter::UcMessagesDropped);
+    shared_.counters.add_for(row.function, counter::UcMessagesDropped);
     row.line.in_message = 0;
     row.kept = row.kept || row.line.cur_verb == bth_verb::Send;
   }
@@ -360,7 +361,7 @@ bool responder::take_duplicate(cycle_t t, std::uint8_t id) {
   if (slot.step.kind == request_kind::read) {
     if (!row.saved.covers_read(slot.packet.psn, slot.packet.remote_address, slot.packet.rkey,
                                slot.packet.dma_length, mtu_bytes(slot.common.mtu))) {
-      shared_.counters.add(counter::DuplicatesDropped);
+      shared_.counters.add_for(row.function, counter::DuplicatesDropped);
       return false;
     }
     if (slot.packet.dma_length != 0) {

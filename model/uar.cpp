@@ -134,10 +134,10 @@ void uar::take_line(cycle_t t) {
   const qpc_common owner = qpc_common::unpack(line.data.data());
   if (!line.valid || owner.valid == 0 || owner.function_id != event.page.function ||
       owner.uar_page != event.page.page) {
-    nic_.counters.add(counter::DbIgnoredOwner);
+    nic_.counters.add_for(event.page.function, counter::DbIgnoredOwner);
     return;
   }
-  nic_.counters.add(counter::Doorbells);
+  nic_.counters.add_for(event.page.function, counter::Doorbells);
   core_.accepted(event.page, event.record);
   const ctrl_seg head = ctrl_seg::unpack(event.record.data());
   doorbell item;

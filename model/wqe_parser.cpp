@@ -130,10 +130,10 @@ void wqe_parser_rules::work_left(cycle_t /*t*/, const work_item& item) {
   // What becomes of a WQE that failed otherwise is for tx_sched to count.
   counter_block& counters = nic_.counters;
   if (item.syndrome == static_cast<std::uint8_t>(cqe_syndrome::LocalQpOperation)) {
-    counters.add(counter::WqeMalformed);
+    counters.add_for(item.function, counter::WqeMalformed);
   } else if (item.syndrome == 0 && !item.drop) {
-    counters.add(counter::WqeParsed);
-    counters.add(counter::WqeInline, item.is_inline ? 1 : 0);
+    counters.add_for(item.function, counter::WqeParsed);
+    counters.add_for(item.function, counter::WqeInline, item.is_inline ? 1 : 0);
   }
 }
 

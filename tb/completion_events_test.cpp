@@ -243,6 +243,8 @@ TEST_P(completion_events, only_the_owner_moves_an_EQs_consumer) {
   requester.at(400, asking(2));
   finish();
   EXPECT_EQ(bench.count(counter::QueueDbIgnoredOwner), 4U);
+  EXPECT_EQ(bench.nic.counters.value_for(Owner + 1, counter::QueueDbIgnoredOwner), 1U);
+  EXPECT_EQ(bench.nic.counters.value_for(Owner, counter::QueueDbIgnoredOwner), 3U) << "who rang";
   EXPECT_EQ(bench.count(counter::EqOverruns), 1U);
   EXPECT_EQ(bench.count(counter::Eqes), 2U);
 }

@@ -179,6 +179,9 @@ TEST_P(uar_bench, only_the_owners_doorbells_pass) {
   EXPECT_EQ(fetch.items[0].item.wqe_index, 2U);
   EXPECT_EQ(bench.count(counter::DbIgnoredOwner), 5U);
   EXPECT_EQ(bench.count(counter::Doorbells), 1U);
+  EXPECT_EQ(bench.nic.counters.value_for(2, counter::DbIgnoredOwner), 1U) << "who rang";
+  EXPECT_EQ(bench.nic.counters.value_for(1, counter::DbIgnoredOwner), 4U);
+  EXPECT_EQ(bench.nic.counters.value_for(1, counter::Doorbells), 1U);
 }
 
 TEST_P(uar_bench, a_qp_is_looked_up_on_behalf_of_the_function_that_rang) {

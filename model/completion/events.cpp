@@ -14,7 +14,7 @@ void completion::take_doorbell(cycle_t t) {
     const auto eqn = static_cast<std::uint8_t>(bell.number);
     switch (queues_.ring(bell)) {
       case event_queues::bell_result::ignored:
-        shared_.counters.add(counter::QueueDbIgnoredOwner);
+        shared_.counters.add_for(bell.function, counter::QueueDbIgnoredOwner);
         return;
       case event_queues::bell_result::taken:
         return;
@@ -27,17 +27,17 @@ void completion::take_doorbell(cycle_t t) {
   const auto found = cqs_.find(bell.number);
   if (found == cqs_.end() || !found->second.valid || found->second.function != bell.function ||
       found->second.uar_page != bell.uar_page) {
-    shared_.counters.add(counter::QueueDbIgnoredOwner);
+    shared_.counters.add_for(bell.function, counter::QueueDbIgnoredOwner);
     return;
   }
   cq_state& state = found->second;
   const auto result = state.notification.arm(bell.arm_sn, bell.solicited_only, bell.consumer_index,
                                              state.ring.producer, t);
   if (result == cq_notification::arm_result::stale) {
-    shared_.counters.add(counter::CqArmsStale);
+    shared_.counters.add_for(bell.function, counter::CqArmsStale);
     return;
   }
-  shared_.counters.add(counter::CqArms);
+  shared_.counters.add_for(bell.function, counter::CqArms);
   if (result == cq_notification::arm_result::raises) {
     raise_completion(t, bell.trace, bell.number, state);
   } else {
@@ -82,7 +82,7 @@ void completion::raise_completion(cycle_t t, trace_ref history, std::uint32_t cq
 void completion::raise_async(cycle_t t, trace_ref history, const event_record& event) {
   const auto eqn = queues_.taker(event.function, event.kind);
   if (!eqn) {
-    shared_.counters.add(counter::EventsUnclaimed);
+    shared_.counters.add_for(event.function, counter::EventsUnclaimed);
     return;
   }
   event_slot slot;
@@ -133,13 +133,13 @@ void completion::write_event(cycle_t t) {
   }
   if (!slot.line_valid || slot.eq.valid == 0 || slot.eq.function_id != slot.event.function ||
       !queues_.owned(slot.eqn, slot.event.function)) {
-    shared_.counters.add(counter::EventsUnclaimed);
+    shared_.counters.add_for(slot.event.function, counter::EventsUnclaimed);
     end_event(t, true);
     return;
   }
   const auto producer = queues_.room(slot.eqn, slot.eq);
   if (!producer) {
-    shared_.counters.add(counter::EqOverruns);
+    shared_.counters.add_for(slot.event.function, counter::EqOverruns);
     end_event(t, true);
     return;
   }
@@ -168,7 +168,7 @@ void completion::write_event(cycle_t t) {
   push_write(t, std::move(write), build_eqe(slot.event, slot.eq.log_eq_size, *producer));
   event_written_ = t;
   event_written_last_ = true;
-  shared_.counters.add(counter::Eqes);
+  shared_.counters.add_for(slot.event.function, counter::Eqes);
   if (queues_.advance(slot.eqn)) {
     raise_interrupt(t, history, slot.eq.function_id, queues_.vector(slot.eqn));
   }

@@ -38,7 +38,7 @@ void requester::take_response(cycle_t t) {
   switch (static_cast<bth_opcode>(response.bth_opcode)) {
     case bth_opcode::RcAcknowledge:
       if (kind_of(response.syndrome) == aeth_kind::Ack) {
-        shared_.counters.add(counter::AcksReceived);
+        shared_.counters.add_for(response.function, counter::AcksReceived);
         acknowledged(t, response);
       } else {
         refused(t, response);
@@ -52,7 +52,7 @@ void requester::take_response(cycle_t t) {
       answered(t, response);
       break;
     default:
-      shared_.counters.add(counter::ReqBadResponse);
+      shared_.counters.add_for(response.function, counter::ReqBadResponse);
       return;
   }
   if (send_queue* queue = find(response.qpn); queue != nullptr) {
@@ -64,7 +64,7 @@ void requester::take_response(cycle_t t) {
 requester::send_queue* requester::addressee(const rx_packet& response) {
   send_queue* queue = find(response.qpn);
   if (queue == nullptr || !queue->listens() || !queue->window.in_flight(response.psn)) {
-    shared_.counters.add(counter::ReqResponsesIgnored);
+    shared_.counters.add_for(response.function, counter::ReqResponsesIgnored);
     return nullptr;
   }
   return queue;
@@ -124,28 +124,28 @@ void requester::refused(cycle_t t, const rx_packet& response) {
   const std::uint8_t code = code_of(response.syndrome);
   cqe_syndrome fatal = cqe_syndrome::None;
   if (kind == aeth_kind::RnrNak) {
-    shared_.counters.add(counter::RnrNakRetryErr);
+    shared_.counters.add_for(response.function, counter::RnrNakRetryErr);
   } else if (kind == aeth_kind::Nak &&
              code <= static_cast<std::uint8_t>(nak_code::RemoteOperationalError)) {
     switch (static_cast<nak_code>(code)) {
       case nak_code::PsnSequenceError:
-        shared_.counters.add(counter::PacketSeqErr);
+        shared_.counters.add_for(response.function, counter::PacketSeqErr);
         break;
       case nak_code::InvalidRequest:
-        shared_.counters.add(counter::ReqRemoteInvalidRequest);
+        shared_.counters.add_for(response.function, counter::ReqRemoteInvalidRequest);
         fatal = cqe_syndrome::RemoteInvalidRequest;
         break;
       case nak_code::RemoteAccessError:
-        shared_.counters.add(counter::ReqRemoteAccessErrors);
+        shared_.counters.add_for(response.function, counter::ReqRemoteAccessErrors);
         fatal = cqe_syndrome::RemoteAccess;
         break;
       case nak_code::RemoteOperationalError:
-        shared_.counters.add(counter::ReqRemoteOperationErrors);
+        shared_.counters.add_for(response.function, counter::ReqRemoteOperationErrors);
         fatal = cqe_syndrome::RemoteOperation;
         break;
     }
   } else {
-    shared_.counters.add(counter::ReqBadResponse);
+    shared_.counters.add_for(response.function, counter::ReqBadResponse);
     return;
   }
   send_queue* found = addressee(response);
@@ -202,7 +202,7 @@ void requester::answered(cycle_t t, const rx_packet& response) {
     if (queue.gap_known) {
       queue.gap_seen = response.psn;
     }
-    shared_.counters.add(counter::ReqResponsesIgnored);
+    shared_.counters.add_for(response.function, counter::ReqResponsesIgnored);
     return;  // asked for again, but not yet
   }
   // A response acknowledges everything before it.
@@ -219,7 +219,7 @@ void requester::answered(cycle_t t, const rx_packet& response) {
   outstanding_wqe& head = queue.window.head();
   const response_fault fault = check_response(head, response);
   if (fault != response_fault::none) {
-    shared_.counters.add(counter::ReqBadResponse);
+    shared_.counters.add_for(response.function, counter::ReqBadResponse);
     fail(t, response.qpn, queue, head, cqe_syndrome::BadResponse,
          fault == response_fault::kind     ? vendor_syndrome::ResponseKind
          : fault == response_fault::opcode ? vendor_syndrome::ResponseOpcode

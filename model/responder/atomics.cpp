@@ -45,7 +45,8 @@ void responder::run_atomics(cycle_t t) {
     atomic_job& job = atomics_.front();
     const bool stale = job.generation != job.row->generation;
     if (atomic_at_ != atomic_phase::reading && (stale || job.row->error)) {
-      shared_.counters.add(stale ? counter::RxDropBadState : counter::RxDropAfterError);
+      shared_.counters.add_for(job.packet.function,
+                               stale ? counter::RxDropBadState : counter::RxDropAfterError);
       end_atomic(t);
       continue;
     }
@@ -123,7 +124,7 @@ bool responder::finish_atomic(cycle_t t, atomic_job& job) {
   }
   respond_atomic(t, job.packet, job.msn, before, history, &row);
   row.saved.answered(before);
-  shared_.counters.add(counter::RxAtomicRequests);
+  shared_.counters.add_for(job.packet.function, counter::RxAtomicRequests);
   return true;
 }
 

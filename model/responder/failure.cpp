@@ -27,7 +27,7 @@ bool responder::fail(cycle_t t, qp_row& row, const failure& what, held_history& 
   }
   const trace_ref until_now = history.wait_until(context_, site(), t);
   last_write_ = t;
-  shared_.counters.add(told.fault_counter);
+  shared_.counters.add_for(row.function, told.fault_counter);
   if (answers) {
     response_item nak;
     nak.trace = until_now;
@@ -38,11 +38,11 @@ bool responder::fail(cycle_t t, qp_row& row, const failure& what, held_history& 
                                              static_cast<unsigned>(told.nak));
     nak.msn = what.msn;
     io_.responses.push(t, WriteLatency, nak);
-    shared_.counters.add(told.nak_counter);
+    shared_.counters.add_for(row.function, told.nak_counter);
   }
   if (completes) {
     push_error(t, row, told.syndrome, until_now);
-    shared_.counters.add(counter::RespCqeError);
+    shared_.counters.add_for(row.function, counter::RespCqeError);
   } else if (answers && what.fault != request_fault::remote_operation) {
     tell(row, told.nak == nak_code::RemoteAccessError ? event_type::WqAccessError
                                                       : event_type::WqInvalidRequest);
@@ -59,8 +59,8 @@ bool responder::fail(cycle_t t, qp_row& row, const failure& what, held_history& 
 bool responder::fail_packet(cycle_t t, packet_slot& slot) {
   qp_row& row = *slot.row;
   if (slot.common.service == qp_service::Uc && !is_local(slot.fault)) {
-    shared_.counters.add(refusal_of(slot.fault).fault_counter);
-    shared_.counters.add(counter::UcMessagesDropped);
+    shared_.counters.add_for(row.function, refusal_of(slot.fault).fault_counter);
+    shared_.counters.add_for(row.function, counter::UcMessagesDropped);
     row.refused_message = slot.message;
     return true;
   }
@@ -193,7 +193,7 @@ void responder::flush_one(cycle_t t, qp_row& row) {
   }
   last_write_ = t;
   push_error(t, row, cqe_syndrome::WrFlushed, {});
-  shared_.counters.add(counter::RespCqeFlushError);
+  shared_.counters.add_for(row.function, counter::RespCqeFlushError);
   wake(t + 1);
 }
 

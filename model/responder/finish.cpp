@@ -58,17 +58,18 @@ bool responder::write_one(cycle_t t, std::uint8_t id) {
   packet_slot& slot = slots_[id];
   const qp_row& row = *slot.row;
   if (slot.abandoned) {
-    shared_.counters.add(counter::RxDropBadState);
+    shared_.counters.add_for(slot.packet.function, counter::RxDropBadState);
     return true;
   }
   if (row.error) {
-    shared_.counters.add(counter::RxDropAfterError);
+    shared_.counters.add_for(slot.packet.function, counter::RxDropAfterError);
     return true;
   }
   const bool reliable = slot.common.service == qp_service::Rc;
   if (!reliable && (slot.dropped || slot.step.ignored || slot.message == row.refused_message)) {
-    shared_.counters.add(slot.step.wrong_qkey ? counter::QkeyViolations
-                                              : counter::RxDropUnreliable);
+    shared_.counters.add_for(slot.packet.function, slot.step.wrong_qkey
+                                                       ? counter::QkeyViolations
+                                                       : counter::RxDropUnreliable);
     return true;
   }
   if (slot.refused) {
@@ -146,22 +147,23 @@ void responder::end_packet(cycle_t t, packet_slot& slot, trace_ref history) {
   if (step.kind == request_kind::read) {
     respond_read(t, slot, step.next.rmsn, history, true);
     slot.row->saved.answered();
-    shared_.counters.add(counter::RxReadRequests);
+    shared_.counters.add_for(slot.packet.function, counter::RxReadRequests);
     return;
   }
   if (slot.common.service == qp_service::Rc && slot.packet.ack_request) {
     respond(t, slot, AckSyndrome, slot.packet.psn, step.next.rmsn, history);
-    shared_.counters.add(counter::AcksSent);
+    shared_.counters.add_for(slot.packet.function, counter::AcksSent);
   }
   if (step.invalidates) {
     io_.invalidations.push(t, 1, {{}, slot.packet.imm >> MkeyVariantBits});
-    shared_.counters.add(counter::RxInvalidatedKeys);
+    shared_.counters.add_for(slot.packet.function, counter::RxInvalidatedKeys);
   }
   if (step.completes_receive) {
     report(t, slot, history);
   }
   if (step.last) {
-    shared_.counters.add(step.is_send() ? counter::RxSendMessages : counter::RxWriteRequests);
+    shared_.counters.add_for(slot.packet.function,
+                             step.is_send() ? counter::RxSendMessages : counter::RxWriteRequests);
   }
 }
 
@@ -246,9 +248,9 @@ bool responder::refuse(cycle_t t, packet_slot& slot) {
     last_write_ = t;
     respond(t, slot, syndrome_of(aeth_kind::RnrNak, slot.row->line.min_rnr_nak), slot.answer_psn,
             slot.answer_msn, slot.history.wait_until(context_, site(), t));
-    shared_.counters.add(counter::RnrNakSent);
+    shared_.counters.add_for(slot.packet.function, counter::RnrNakSent);
   }
-  shared_.counters.add(counter::RxOutOfBuffer);
+  shared_.counters.add_for(slot.packet.function, counter::RxOutOfBuffer);
   return true;
 }
 
@@ -259,7 +261,7 @@ bool responder::give_answer(cycle_t t, packet_slot& slot) {
     result = slot.row->saved.result_of(slot.packet.psn, find_opcode(slot.packet.bth_opcode)->verb,
                                        slot.packet.remote_address);
     if (!result) {
-      shared_.counters.add(counter::DuplicatesDropped);
+      shared_.counters.add_for(slot.packet.function, counter::DuplicatesDropped);
       return true;
     }
   }
@@ -275,19 +277,19 @@ bool responder::give_answer(cycle_t t, packet_slot& slot) {
       respond(t, slot,
               syndrome_of(aeth_kind::Nak, static_cast<unsigned>(nak_code::PsnSequenceError)),
               slot.answer_psn, slot.answer_msn, history);
-      shared_.counters.add(counter::NakSequenceSent);
+      shared_.counters.add_for(slot.packet.function, counter::NakSequenceSent);
       break;
     case answer_kind::duplicate_ack:
       respond(t, slot, AckSyndrome, slot.answer_psn, slot.answer_msn, history);
-      shared_.counters.add(counter::AcksSent);
+      shared_.counters.add_for(slot.packet.function, counter::AcksSent);
       break;
     case answer_kind::replay:
       if (result) {
         respond_atomic(t, slot.packet, slot.answer_msn, *result, history, nullptr);
-        shared_.counters.add(counter::AtomicReplays);
+        shared_.counters.add_for(slot.packet.function, counter::AtomicReplays);
       } else {
         respond_read(t, slot, slot.answer_msn, history, false);
-        shared_.counters.add(counter::ReadReplays);
+        shared_.counters.add_for(slot.packet.function, counter::ReadReplays);
       }
       break;
   }

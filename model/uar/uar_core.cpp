@@ -82,7 +82,7 @@ void uar_core::doorbell_write(uar_page_id page, std::uint32_t offset, const std:
     return;
   }
   if (offset == uar_page::DbRec && length == HalfBytes) {
-    counters_.add(counter::DbHalfWrites);
+    counters_.add_for(page.function, counter::DbHalfWrites);
     std::memcpy(halves_[page].data(), data, HalfBytes);
     return;
   }
@@ -95,14 +95,14 @@ void uar_core::doorbell_write(uar_page_id page, std::uint32_t offset, const std:
     ring(page, record.data(), trace, events);
     return;
   }
-  counters_.add(counter::DbIgnoredSize);
+  counters_.add_for(page.function, counter::DbIgnoredSize);
 }
 
 void uar_core::blueflame_write(cycle_t t, uar_page_id page, std::uint32_t offset,
                                const std::uint8_t* data, std::uint16_t length, trace_ref trace,
                                std::vector<uar_event>& events) {
   if (!is_line(offset, length)) {
-    counters_.add(counter::DbIgnoredSize);
+    counters_.add_for(page.function, counter::DbIgnoredSize);
     return;
   }
   std::size_t index = find(page);
@@ -114,7 +114,7 @@ void uar_core::blueflame_write(cycle_t t, uar_page_id page, std::uint32_t offset
     const bool no_slot = open_.size() == slots_;
     if (doorbell || no_slot) {
       if (!doorbell) {
-        counters_.add(counter::BfDiscardedSlots);
+        counters_.add_for(page.function, counter::BfDiscardedSlots);
       }
       if (offset == 0) {
         ring(page, data, trace, events);
@@ -182,8 +182,8 @@ void uar_core::assemble(std::size_t index, std::uint32_t offset, const std::uint
   if (!burst.seen.complete()) {
     return;
   }
-  counters_.add(counter::BfOk);
-  counters_.add(counter::BfBytes, burst.seen.expected);
+  counters_.add_for(burst.page.function, counter::BfOk);
+  counters_.add_for(burst.page.function, counter::BfBytes, burst.seen.expected);
   uar_event event;
   event.page = burst.page;
   event.blueflame = true;
@@ -195,8 +195,8 @@ void uar_core::assemble(std::size_t index, std::uint32_t offset, const std::uint
 }
 
 void uar_core::discard(std::size_t index, counter why, std::vector<uar_event>& events) {
-  counters_.add(why);
   const assembly burst = open_[index];
+  counters_.add_for(burst.page.function, why);
   open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(index));
   if (burst.seen.has_first()) {
     ring(burst.page, burst.bytes.data(), burst.first_trace, events);
