@@ -45,10 +45,7 @@ task<> foreign_qp(hostile h, outcome& o, offence who) {
   while (owner == port) {
     owner = static_cast<std::uint16_t>(h.random.below(Ghost));
   }
-  o.count(port, port == Pf ? counter::RxSteerOwner : counter::RxDropNoQp);
-  if (port != Pf) {
-    o.count(port, counter::CtxPartitionDenied, 2);
-  }
+  o.count(port, counter::RxSteerOwner);
   co_await send(h, o, *h.house.of(offender).ud, port, any_of(h.random, h.house.of(owner).qpns),
                 Qkey);
 }
@@ -57,9 +54,6 @@ task<> nobodys_qp(hostile h, outcome& o, offence who) {
   const auto [offender, port] = choose_port(who, h.random);
   o.offender = offender;
   o.count(port, counter::RxDropNoQp);
-  if (port != Pf) {
-    o.count(port, counter::CtxPartitionDenied, 2);
-  }
   co_await send(h, o, *h.house.of(offender).ud, port,
                 static_cast<std::uint32_t>(h.random.between(0x80, 0xffffff)), Qkey);
 }

@@ -58,13 +58,6 @@ void hits(outcome& o, std::uint16_t port, counter why) {
   o.count(port, why);
 }
 
-/// A port's lookups beyond its partition: both lines of a request, one of a response.
-void count_lookups(outcome& o, std::uint16_t port, bth_opcode opcode) {
-  if (port != Pf) {
-    o.count(port, counter::CtxPartitionDenied, is_response(opcode) ? 1 : 2);
-  }
-}
-
 // Addresses
 
 task<> unknown_address(hostile h, outcome& o) {
@@ -118,8 +111,7 @@ task<> foreign_qp(hostile h, outcome& o, bool to_pf) {
   const std::uint16_t port = to_pf ? Pf : any_of(h.random, std::array{Attacker, Victim, Bystander});
   const std::uint16_t owner = another(port, h.random);
   const bth_opcode opcode = some_opcode(h.random);
-  hits(o, port, port == Pf ? counter::RxSteerOwner : counter::RxDropNoQp);
-  count_lookups(o, port, opcode);
+  hits(o, port, counter::RxSteerOwner);
   co_await send(h, o, to_port(h, port, any_of(h.random, h.house.of(owner).qpns), opcode));
 }
 
@@ -127,7 +119,6 @@ task<> nobodys_qp(hostile h, outcome& o) {
   const std::uint16_t port = some_port(h.random);
   const bth_opcode opcode = some_opcode(h.random);
   hits(o, port, counter::RxDropNoQp);
-  count_lookups(o, port, opcode);
   co_await send(
       h, o, to_port(h, port, static_cast<std::uint32_t>(h.random.between(0x80, 0xffffff)), opcode));
 }
