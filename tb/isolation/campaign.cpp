@@ -1,5 +1,6 @@
 #include "tb/isolation/campaign.h"
 
+#include <exception>
 #include <fmt/format.h>
 #include <iterator>
 
@@ -44,9 +45,21 @@ campaign_report campaign::run() {
       .run(victim_.run(house_.home().host.core(VictimCore), open_, ready_),
            [&victim_ended] { victim_ended = true; });
   house_.away().host.core(0).run(victim_.serve(house_.away().host.core(0)));
-  house_.system.run();
+  try {
+    house_.system.run();
+  } catch (const std::exception& error) {
+    // A hole can lead a driver or the model astray: that is found, too.
+    ++report_.failed;
+    report_.failures.push_back(all_bins()[present_].name() + ": " + error.what());
+    for (const unsigned index : {HomeCore, VictimCore}) {
+      house_.home().host.core(index).abandon();
+    }
+    house_.away().host.core(0).abandon();
+    return report_;
+  }
   report_.ended = report_.ended && victim_ended;
   if (!report_.ended) {
+    ++report_.failed;
     report_.failures.push_back("it waits for ever in " + all_bins()[present_].name());
     return report_;
   }
