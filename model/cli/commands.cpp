@@ -48,7 +48,8 @@ scenario.seed, report.path.)";
 
 constexpr const char* LockstepFooter = R"(Examples:
   carillon lockstep wqe_parser --transactions 10000 --seed 1
-  carillon lockstep all --source none --sink every4th)";
+  carillon lockstep all --source none --sink every4th
+  carillon lockstep all --transactions 50000 --min-coverage 100 --junit lockstep.xml)";
 
 constexpr const char* ConfigSpaceFooter = R"(Examples:
   carillon config-space --vfs 4 > device.txt && lspci -F device.txt -vvv
@@ -206,6 +207,12 @@ void add_lockstep(CLI::App& app, lockstep_arguments& to) {
   lockstep->add_option("--shuffle", options.shuffle_seed, "Permute the order of evaluation")
       ->type_name("N")
       ->check(whole(0));
+  lockstep
+      ->add_option("--min-coverage", to.min_coverage, "Fail if less of the coverage bins is hit")
+      ->type_name("PERCENT")
+      ->check(CLI::Range(0.0, 100.0));
+  lockstep->add_option("--junit", to.junit, "Write the verdicts as JUnit XML, a test case a stage")
+      ->type_name("FILE");
   lockstep->add_flag("--json", to.json, "For programs");
   lockstep->footer(LockstepFooter);
 }

@@ -37,6 +37,7 @@ struct lockstep_options {
 struct coverage_bin {
   std::string name;
   std::uint64_t hits = 0;
+  std::string excluded;  ///< why no traffic can hit it; "" for a bin that counts
 };
 
 struct lockstep_report {
@@ -47,7 +48,10 @@ struct lockstep_report {
   std::vector<coverage_bin> coverage;
 
   [[nodiscard]] std::uint64_t hits(std::string_view bin) const;
+  /// Bins that count and were not hit.
   [[nodiscard]] std::vector<std::string> uncovered() const;
+  /// Bins that count.
+  [[nodiscard]] std::size_t countable() const;
 };
 
 /// Stages that run_lockstep can drive.
@@ -57,7 +61,7 @@ struct lockstep_report {
 [[nodiscard]] std::string replay_command(const lockstep_options& options);
 
 /// Throws config_error for a stage without twin or bench, lockstep_mismatch or rtl_error for what
-/// the RTL does wrong.
+/// the RTL does wrong, model_error for a hit of a bin that was argued unreachable.
 lockstep_report run_lockstep(const lockstep_options& options);
 
 }  // namespace carillon
