@@ -79,6 +79,7 @@ struct run_arguments {
   std::string rtl_clock;
   std::string profile;
   bool pcap = false;
+  bool waves = false;
   bool json = false;
   bool stats = false;
   bool quiet = false;
@@ -149,6 +150,7 @@ void add_run(CLI::App& app, run_arguments& to) {
       ->type_name("N")
       ->check(whole(0));
   run->add_flag("--pcap", to.pcap, "Write the packets on the wire to wire.pcapng");
+  run->add_flag("--waves", to.waves, "Write an FST file of each RTL stage, in the same window");
   run->add_flag("--json", to.json, "Print summary.json instead of the table");
   run->add_flag("--stats", to.stats, "Also print wakes, kernel events and TLPs per message");
   run->add_flag("--quiet", to.quiet, "Print only what is wrong");
@@ -213,6 +215,14 @@ void add_lockstep(CLI::App& app, lockstep_arguments& to) {
       ->check(CLI::Range(0.0, 100.0));
   lockstep->add_option("--junit", to.junit, "Write the verdicts as JUnit XML, a test case a stage")
       ->type_name("FILE");
+  lockstep->add_option("--waves", options.waves, "Write the RTL's signals as FST into this folder")
+      ->type_name("DIR");
+  lockstep->add_option("--waves-from", options.waves_from, "Waves from this cycle on")
+      ->type_name("CYCLE")
+      ->check(whole(0));
+  lockstep->add_option("--waves-to", options.waves_to, "Waves up to this cycle")
+      ->type_name("CYCLE")
+      ->check(whole(0));
   lockstep->add_flag("--json", to.json, "For programs");
   lockstep->footer(LockstepFooter);
 }
@@ -261,6 +271,7 @@ trace_spec trace_of(const scenario& what, const run_arguments& from) {
     add_sink(trace, sink, TraceOption);
   }
   trace.pcap |= from.pcap;
+  trace.waves |= from.waves;
   if (from.trace_from_ns != 0) {
     trace.from = from.trace_from_ns * PsPerNs;
   }

@@ -14,6 +14,7 @@
 #include "cli/table.h"
 #include "cli/text.h"
 #include "common/error.h"
+#include "cosim/rtl_block.h"
 
 namespace carillon {
 
@@ -47,6 +48,29 @@ json run_one(const lockstep_options& options) {
           {"replay", replay_command(options)}};
 }
 
+constexpr cycle_t CyclesBeforeMismatch = 64;
+
+/// After a mismatch: runs again for the waves of the cycles before it, and says where they are.
+std::string show_waves(lockstep_options options, const std::string& failure) {
+  static constexpr std::string_view Before = "lockstep mismatch in cycle ";
+  const std::size_t at = failure.find(Before);
+  if (!rtl_has_waves() || !options.waves.empty() || at == std::string::npos) {
+    return "";
+  }
+  options.waves = "out/lockstep_" + options.stage;
+  options.waves_to = std::stoull(failure.substr(at + Before.size()));
+  options.waves_from =
+      options.waves_to > CyclesBeforeMismatch ? options.waves_to - CyclesBeforeMismatch : 0;
+  make_output_folder(options.waves);
+  try {
+    run_in_child([&] { return run_one(options).dump(); });
+  } catch (const model_error&) {
+    return fmt::format("\n  waves of cycles {} to {}: {}/{}.fst", options.waves_from,
+                       options.waves_to, options.waves, options.stage);
+  }
+  return "";
+}
+
 /// The report, or the failure, of one stage.
 json run_stage(const lockstep_options& options) {
   const auto start = std::chrono::steady_clock::now();
@@ -57,7 +81,7 @@ json run_stage(const lockstep_options& options) {
   } catch (const model_error& error) {
     result = {{"stage", options.stage},
               {"passed", false},
-              {"failure", error.what()},
+              {"failure", error.what() + show_waves(options, error.what())},
               {"replay", replay_command(options)}};
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
@@ -169,6 +193,13 @@ int run_lockstep_command(const lockstep_arguments& arguments) {
   } else if (std::find(known.begin(), known.end(), options.stage) == known.end()) {
     throw config_error(fmt::format("lockstep {}: no stage with a lockstep bench has this name{}",
                                    options.stage, suggestion(options.stage, known)));
+  }
+  if (!options.waves.empty()) {
+    if (!rtl_has_waves()) {
+      throw config_error(
+          "--waves: the RTL of this program writes none; configure with -DCARILLON_WAVES=ON");
+    }
+    make_output_folder(options.waves);
   }
   json results = json::array();
   for (const std::string& stage : stages) {

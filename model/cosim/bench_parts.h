@@ -150,6 +150,9 @@ inline rtl_options rtl_options_of(const lockstep_options& options) {
   result.audit = options.audit;
   result.variants = {{options.stage, options.variant}};
   result.replay = replay_command(options);
+  result.waves = options.waves;
+  result.waves_from_cycle = options.waves_from;
+  result.waves_to_cycle = options.waves_to;
   return result;
 }
 
