@@ -19,6 +19,7 @@
 #include "rx_mac.h"
 #include "rx_parser.h"
 #include "tx_mac.h"
+#include "tx_mac/tx_mac_wire.h"
 #include "tx_sched.h"
 #include "uar.h"
 #include "wqe_fetch.h"
@@ -98,6 +99,7 @@ struct nic::parts {
   }
 
   void build(frame_sink& sink, const nic_options& options);
+  void build_tx_mac(frame_sink& sink, const nic_options& options);
 
   [[nodiscard]] std::string path(const char* stage_name) const {
     return shared.name + "_" + stage_name;
@@ -186,6 +188,7 @@ struct nic::parts {
   std::unique_ptr<stream<frame_item>> tx_frames =
       make.of<frame_item>("packet_builder.frame", stage_spec::packet_builder::Depth,
                           stage_spec::packet_builder::MaxBeats);
+  std::unique_ptr<stream<frame_item>> leaving_frames;  ///< where tx_mac has a twin
   std::unique_ptr<stream<frame_item>> looped_frames =
       make.of<frame_item>("packet_builder.loopback", stage_spec::packet_builder::Depth,
                           stage_spec::packet_builder::MaxBeats);
@@ -285,6 +288,21 @@ struct nic::parts {
   }
 };
 
+/// The model tells the wire of a frame when it takes it, a twin shows it beat by beat.
+void nic::parts::build_tx_mac(frame_sink& sink, const nic_options& options) {
+  tx_mac::ports io{*tx_frames, sink};
+  const auto chosen = options.impl.find(tx_mac::Row);
+  const impl_kind impl = chosen == options.impl.end() ? impl_kind::model : chosen->second;
+  if (impl != impl_kind::model) {
+    leaving_frames = make.of<frame_item>("tx_mac.leaving", stage_spec::tx_mac::Depth,
+                                         stage_spec::tx_mac::MaxBeats);
+    leaving_frames->keep_private();
+    io.leaving = leaving_frames.get();
+    add<tx_mac_wire>("tx_mac_wire", *leaving_frames, impl == impl_kind::rtl ? &sink : nullptr);
+  }
+  add_twin<tx_mac>(io, options);
+}
+
 void nic::parts::build(frame_sink& sink, const nic_options& options) {
   if (shared.context.params.nic.icm == nic_icm::HostMemory) {
     icm_dma.emplace(make, "qpc_ram", DmaQueue,
@@ -316,7 +334,7 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
       "packet_builder",
       packet_builder::ports{*filled, *direct, *builder_context.reads, *builder_context.lines,
                             *tx_frames, *looped_frames, vports});
-  add<tx_mac>("tx_mac", tx_mac::ports{*tx_frames, sink});
+  build_tx_mac(sink, options);
 
   ingress = &add<rx_mac>("rx_mac", rx_mac::ports{*looped_frames, *rx_frames});
   add<rx_parser>("rx_parser", rx_parser::ports{*rx_frames, *commits, *rx_common.reads,

@@ -62,6 +62,16 @@ class twin_rules {
   /// The next item of output `port` (index in the stage's port table) becomes visible in cycle
   /// `visible`.
   virtual departure departs(unsigned port, cycle_t visible) = 0;
+
+  /// What an item refers to outside of the twin, whose beats only name it.
+  struct item_handles {
+    buffer_ref frame;
+    buffer_ref body;
+    std::uint32_t origin = 0;  ///< what the twin counts as the frame's first byte
+  };
+
+  /// Of the item that departed last.
+  [[nodiscard]] virtual item_handles handles() const { return {}; }
 };
 
 struct twin_request {

@@ -16,6 +16,7 @@ rtl_adapter::rtl_adapter(rtl_domain& domain, twin_request&& request)
     if (each.stream->input()) {
       each.stream->base().to(*this, site);
     } else {
+      each.stream->follow(rules_.get());
       each.stream->base().from(*this, rules_->booked(port, site));
     }
   }

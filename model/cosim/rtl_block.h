@@ -24,6 +24,16 @@ struct rtl_pins {
   const std::uint8_t* push;  ///< outputs: a beat enters the block's output FIFO at this edge
 };
 
+/// The pins of a level: a value that is no item, such as a setting or the fill of a queue.
+struct rtl_level {
+  const char* name;
+  std::size_t bytes;
+  void* data;
+};
+
+/// Whether the blocks of this program can write waves (CARILLON_WAVES).
+bool rtl_has_waves();
+
 /// A flop or memory of a block, by its path in the RTL.
 struct rtl_flop {
   std::string name;
@@ -40,6 +50,9 @@ class rtl_block {
   /// In the order of the stage's port table.
   [[nodiscard]] virtual std::span<const rtl_pins> pins() const = 0;
 
+  /// Likewise, in the order of its levels.
+  [[nodiscard]] virtual std::span<const rtl_level> levels() const { return {}; }
+
   /// Two edges with the reset active.
   virtual void reset() = 0;
   /// Settles the logic with the clock low.
@@ -48,6 +61,17 @@ class rtl_block {
   virtual void edge() = 0;
   /// False promises that an edge without a transfer would change no flop.
   [[nodiscard]] virtual bool busy() const = 0;
+
+  /// Of a netlist with mutations (scripts/mutate.sh): obeys mutation `which`, counted from 1, from
+  /// now on. False for any other block.
+  virtual bool mutate(unsigned /*which*/) { return false; }
+
+  /// Opens a file for the signals of the block. False if this program has no waves.
+  virtual bool open_waves(const std::string& /*file*/) { return false; }
+
+  /// Writes them as they are at `time`, which never goes back.
+  virtual void dump_waves(std::uint64_t /*time*/) {}
+
   /// All flops, for the audit of that promise.
   [[nodiscard]] virtual std::vector<rtl_flop> flops() = 0;
 };
@@ -63,7 +87,8 @@ class rtl_registry {
 
   void add(std::string_view stage, std::string_view variant, maker make);
 
-  /// Throws config_error, naming what there is, if the variant is unknown.
+  /// Throws config_error, naming what there is, if the variant is unknown. "mutation<N>" is the
+  /// twin itself with mutation N, if it was built with mutations.
   [[nodiscard]] std::unique_ptr<rtl_block> make(std::string_view stage,
                                                 std::string_view variant) const;
 

@@ -9,7 +9,11 @@
 namespace carillon {
 
 twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
-    : domain_(domain), nic_(request.nic), stage_(request.stage), instance_(request.instance) {
+    : domain_(domain),
+      nic_(request.nic),
+      stage_(request.stage),
+      instance_(request.instance),
+      streams_(request.ports) {
   const twin_desc* desc = find_twin(stage_);
   if (desc == nullptr) {
     throw config_error(fmt::format("{}: has no RTL twin; choose {}=model", stage_, stage_));
@@ -34,12 +38,61 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
                    "{}: port {} has {} bytes of pins for {} words", instance_, port.name,
                    pins[i].bytes, ports_[i].stream->words());
   }
+  levels_ = desc->levels;
+  CARILLON_CHECK(levels_.size() == block_->levels().size(),
+                 "{}: {} levels in the port table, {} in the RTL", instance_, levels_.size(),
+                 block_->levels().size());
+  for (std::size_t i = 0; i < levels_.size(); ++i) {
+    CARILLON_CHECK(std::string_view(levels_[i].name) == block_->levels()[i].name,
+                   "{}: level {} is {} in the port table and {} in the RTL", instance_, i,
+                   levels_[i].name, block_->levels()[i].name);
+  }
+  open_waves();
+  drive_levels(0);
   block_->reset();
   domain_.join(*this);
 }
 
 twin_driver::~twin_driver() {
   domain_.leave(*this);
+}
+
+void twin_driver::open_waves() {
+  const rtl_options& options = domain_.options();
+  if (options.waves.empty()) {
+    return;
+  }
+  const std::string file = fmt::format("{}/{}.fst", options.waves, instance_);
+  if (!block_->open_waves(file)) {
+    throw config_error(fmt::format(
+        "{}: cannot write {}: the folder must exist, and the program be configured with "
+        "-DCARILLON_WAVES=ON",
+        instance_, file));
+  }
+  waves_ = true;
+}
+
+/// The edge that ends cycle t. Waves show what led to it half a period before.
+void twin_driver::one_edge(cycle_t t) {
+  ++edges_;
+  show_waves(t, 0);
+  block_->edge();
+  show_waves(t, 1);
+}
+
+/// Half a period before (`half` 0) or just after (1) the edge that ends cycle t.
+void twin_driver::show_waves(cycle_t t, unsigned half) {
+  if (!waves_) {
+    return;
+  }
+  const core_clock& clock = domain_.context().clock;
+  const ps_t end = clock.time_of(t + 1);
+  const rtl_options& options = domain_.options();
+  const bool shown = t >= options.waves_from_cycle && t <= options.waves_to_cycle &&
+                     end >= options.waves_from && end <= options.waves_to;
+  if (shown) {
+    block_->dump_waves(half == 0 ? end - clock.period() / 2 : end);
+  }
 }
 
 void twin_driver::on_cycle(cycle_t /*t*/) {
@@ -54,6 +107,14 @@ void twin_driver::read(const port_state& port, std::uint32_t* words) const {
   words[port.stream->words() - 1] = 0;
   std::memcpy(words, port.pins.data,
               std::min(port.pins.bytes, std::size_t{port.stream->words()} * 4));
+}
+
+void twin_driver::drive_levels(cycle_t t) const {
+  for (std::size_t i = 0; i < levels_.size(); ++i) {
+    const std::uint32_t value = levels_[i].value(nic_.context.params, streams_, t);
+    const rtl_level& pins = block_->levels()[i];
+    std::memcpy(pins.data, &value, std::min(pins.bytes, sizeof value));
+  }
 }
 
 bool twin_driver::offers_input(cycle_t t) const {
@@ -88,6 +149,7 @@ void twin_driver::settle(cycle_t t) {
                   std::min(each.pins.bytes, std::size_t{each.stream->words()} * 4));
     }
   }
+  drive_levels(t);
   block_->settle();
   settled_ = true;
 }
@@ -123,8 +185,7 @@ void twin_driver::clock(cycle_t t, bool always) {
       each.visible.push(t + 1);
     }
   }
-  block_->edge();
-  ++edges_;
+  one_edge(t);
   unclocked_ = t + 1;
   after_edge(t);
 }
@@ -167,8 +228,7 @@ void twin_driver::idle_edge(cycle_t t) {
 void twin_driver::catch_up(cycle_t t) {
   for (; unclocked_ < t; ++unclocked_) {
     idle_edge(unclocked_);
-    block_->edge();
-    ++edges_;
+    one_edge(unclocked_);
   }
 }
 

@@ -1,28 +1,47 @@
 // The port table of every twin. A new twin needs an entry here, <stage>_block.cpp, and beat_codec<>
 // for item types that no other twin has.
+#include "common/tx_pacer.h"
 #include "cosim/twin_port.h"
+#include "cosim/tx_mac_beats.h"
 
 namespace carillon {
 
 namespace {
 
-template <class T>
+template <class T, class Codec>
 std::unique_ptr<twin_port> make_port(stream_base& stream, bool input, buffer_pool& buffers) {
-  return std::make_unique<typed_port<T>>(stream, input, buffers);
+  return std::make_unique<typed_port<T, Codec>>(stream, input, buffers);
 }
 
-template <class T>
+template <class T, class Codec = beat_codec<T>>
 twin_port_desc in(const char* name) {
-  return {name, true, &make_port<T>};
+  return {name, true, &make_port<T, Codec>};
 }
 
-template <class T>
+template <class T, class Codec = beat_codec<T>>
 twin_port_desc out(const char* name) {
-  return {name, false, &make_port<T>};
+  return {name, false, &make_port<T, Codec>};
+}
+
+// Levels of tx_mac
+// ------------------------------------------------------------------------------------------------
+
+std::uint32_t tx_mac_byte_cost(const parameters& params, std::span<stream_base* const> /*ports*/,
+                               cycle_t /*t*/) {
+  return tx_pacer(params).byte_cost();
+}
+
+std::uint32_t tx_mac_cycle_credit(const parameters& params, std::span<stream_base* const> /*ports*/,
+                                  cycle_t /*t*/) {
+  return tx_pacer(params).cycle_credit();
 }
 
 const std::vector<twin_desc>& twins() {
   static const std::vector<twin_desc> Table = {
+      {.stage = "tx_mac",
+       .ports = {in<frame_item, mac_frame_codec>("frame"),
+                 out<frame_item, wire_frame_codec>("wire")},
+       .levels = {{"byte_cost", tx_mac_byte_cost}, {"cycle_credit", tx_mac_cycle_credit}}},
       {"wqe_parser",
        {in<wqe_item>("wqe"), out<context_read>("ctx_read"), in<context_line>("ctx_line"),
         out<context_read>("mkey_read"), in<context_line>("mkey_line"), out<work_item>("work")}},

@@ -326,7 +326,7 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      "7", "packet build", 30, 1, 264, 0, 66, true, false,
      nullptr, 0},
     {"tx_mac", "FCS, serialisation",
-     "8", "TX MAC", 20, 1, 132, 0, 66, true, false,
+     "8", "TX MAC", 20, 1, 132, 0, 66, true, true,
      nullptr, 0},
     {"rx_mac", "FCS check, receive buffer, for frames from the wire and for looped ones",
      "", "", 20, 1, 132, 0, 66, false, false,

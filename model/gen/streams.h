@@ -441,14 +441,171 @@ struct work_beat {
   bool operator==(const work_beat&) const = default;
 };
 
-using stream_types = bytes::type_list<
-    wqe_beat, ctx_req, ctx_rsp, work_beat>;
+// 64 bytes of an Ethernet frame without FCS. All fields but first, last and data are the same in
+// every beat; bytes beyond the frame are zero.
+struct frame_beat {
+  static constexpr unsigned Width = 581;
+  static constexpr unsigned Words = 19;
+  static constexpr const char* Name = "frame_beat";
+  static constexpr std::array<stream_field_desc, 10> Fields = {{
+      {"trace_id", 549, 32},
+      {"function_id", 533, 16},
+      {"length", 520, 13},
+      {"pcp", 517, 3},
+      {"first_packet", 516, 1},
+      {"last_packet", 515, 1},
+      {"looped", 514, 1},
+      {"first", 513, 1},
+      {"last", 512, 1},
+      {"data", 0, 512},
+  }};
 
-inline constexpr std::array<stream_desc, 4> StreamTable = {{
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // that sends it
+  std::uint16_t function_id{};
+  // bytes, FCS not included
+  std::uint16_t length{};
+  // its priority, tagged or not
+  std::uint8_t pcp{};
+  // of its message
+  std::uint8_t first_packet{};
+  // of its message
+  std::uint8_t last_packet{};
+  // it never is on the wire
+  std::uint8_t looped{};
+  // first beat
+  std::uint8_t first{};
+  // last beat
+  std::uint8_t last{};
+  // bytes of the frame
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 19 * sizeof *w);
+    bytes::put_bits(w, 549, 32, trace_id);
+    bytes::put_bits(w, 533, 16, function_id);
+    bytes::put_bits(w, 520, 13, length);
+    bytes::put_bits(w, 517, 3, pcp);
+    bytes::put_bits(w, 516, 1, first_packet);
+    bytes::put_bits(w, 515, 1, last_packet);
+    bytes::put_bits(w, 514, 1, looped);
+    bytes::put_bits(w, 513, 1, first);
+    bytes::put_bits(w, 512, 1, last);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static frame_beat unpack(const std::uint32_t* w) {
+    frame_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 549, 32));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 533, 16));
+    x.length = static_cast<std::uint16_t>(bytes::get_bits(w, 520, 13));
+    x.pcp = static_cast<std::uint8_t>(bytes::get_bits(w, 517, 3));
+    x.first_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 516, 1));
+    x.last_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 515, 1));
+    x.looped = static_cast<std::uint8_t>(bytes::get_bits(w, 514, 1));
+    x.first = static_cast<std::uint8_t>(bytes::get_bits(w, 513, 1));
+    x.last = static_cast<std::uint8_t>(bytes::get_bits(w, 512, 1));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const frame_beat&) const = default;
+};
+
+// 64 bytes of an Ethernet frame on its way to the serializer, tx_mac to the wire. All fields but
+// first, last, fcs and data are the same in every beat; bytes beyond the frame are zero.
+struct wire_beat {
+  static constexpr unsigned Width = 612;
+  static constexpr unsigned Words = 20;
+  static constexpr const char* Name = "wire_beat";
+  static constexpr std::array<stream_field_desc, 10> Fields = {{
+      {"trace_id", 580, 32},
+      {"function_id", 564, 16},
+      {"length", 551, 13},
+      {"pcp", 548, 3},
+      {"first_packet", 547, 1},
+      {"last_packet", 546, 1},
+      {"first", 545, 1},
+      {"last", 544, 1},
+      {"fcs", 512, 32},
+      {"data", 0, 512},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // that sends it
+  std::uint16_t function_id{};
+  // bytes, FCS not included
+  std::uint16_t length{};
+  // its priority, tagged or not
+  std::uint8_t pcp{};
+  // of its message
+  std::uint8_t first_packet{};
+  // of its message
+  std::uint8_t last_packet{};
+  // first beat
+  std::uint8_t first{};
+  // last beat
+  std::uint8_t last{};
+  // of the frame, in its last beat, else zero; follows the last byte, least significant byte
+  // first
+  std::uint32_t fcs{};
+  // bytes of the frame
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 20 * sizeof *w);
+    bytes::put_bits(w, 580, 32, trace_id);
+    bytes::put_bits(w, 564, 16, function_id);
+    bytes::put_bits(w, 551, 13, length);
+    bytes::put_bits(w, 548, 3, pcp);
+    bytes::put_bits(w, 547, 1, first_packet);
+    bytes::put_bits(w, 546, 1, last_packet);
+    bytes::put_bits(w, 545, 1, first);
+    bytes::put_bits(w, 544, 1, last);
+    bytes::put_bits(w, 512, 32, fcs);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static wire_beat unpack(const std::uint32_t* w) {
+    wire_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 580, 32));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 564, 16));
+    x.length = static_cast<std::uint16_t>(bytes::get_bits(w, 551, 13));
+    x.pcp = static_cast<std::uint8_t>(bytes::get_bits(w, 548, 3));
+    x.first_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 547, 1));
+    x.last_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 546, 1));
+    x.first = static_cast<std::uint8_t>(bytes::get_bits(w, 545, 1));
+    x.last = static_cast<std::uint8_t>(bytes::get_bits(w, 544, 1));
+    x.fcs = static_cast<std::uint32_t>(bytes::get_bits(w, 512, 32));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const wire_beat&) const = default;
+};
+
+using stream_types = bytes::type_list<
+    wqe_beat, ctx_req, ctx_rsp, work_beat, frame_beat, wire_beat>;
+
+inline constexpr std::array<stream_desc, 6> StreamTable = {{
     {"wqe_beat", 620, wqe_beat::Fields.data(), 11},
     {"ctx_req", 76, ctx_req::Fields.data(), 4},
     {"ctx_rsp", 573, ctx_rsp::Fields.data(), 5},
     {"work_beat", 965, work_beat::Fields.data(), 25},
+    {"frame_beat", 581, frame_beat::Fields.data(), 10},
+    {"wire_beat", 612, wire_beat::Fields.data(), 10},
 }};
 
 }  // namespace carillon

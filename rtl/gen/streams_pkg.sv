@@ -106,5 +106,37 @@ package streams_pkg;
   } work_beat_t;
   localparam int unsigned WorkBeatWidth = 965;
 
+  // 64 bytes of an Ethernet frame without FCS. All fields but first, last and data are the same
+  // in every beat; bytes beyond the frame are zero.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [15:0] function_id;  // that sends it
+    logic [12:0] length;  // bytes, FCS not included
+    logic [2:0] pcp;  // its priority, tagged or not
+    logic first_packet;  // of its message
+    logic last_packet;  // of its message
+    logic looped;  // it never is on the wire
+    logic first;  // first beat
+    logic last;  // last beat
+    logic [511:0] data;  // bytes of the frame
+  } frame_beat_t;
+  localparam int unsigned FrameBeatWidth = 581;
+
+  // 64 bytes of an Ethernet frame on its way to the serializer, tx_mac to the wire. All fields
+  // but first, last, fcs and data are the same in every beat; bytes beyond the frame are zero.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [15:0] function_id;  // that sends it
+    logic [12:0] length;  // bytes, FCS not included
+    logic [2:0] pcp;  // its priority, tagged or not
+    logic first_packet;  // of its message
+    logic last_packet;  // of its message
+    logic first;  // first beat
+    logic last;  // last beat
+    logic [31:0] fcs;
+    logic [511:0] data;  // bytes of the frame
+  } wire_beat_t;
+  localparam int unsigned WireBeatWidth = 612;
+
 endpackage
 /* verilator lint_on UNUSEDPARAM */

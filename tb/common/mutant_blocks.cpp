@@ -2,6 +2,13 @@
 
 #include <memory>
 
+#include "Vtx_mac__backpressure.h"
+#include "Vtx_mac__busy.h"
+#include "Vtx_mac__content.h"
+#include "Vtx_mac__fcs_length.h"
+#include "Vtx_mac__fcs_seed.h"
+#include "Vtx_mac__gap.h"
+#include "Vtx_mac__timing.h"
 #include "Vwqe_parser__backpressure.h"
 #include "Vwqe_parser__behalf.h"
 #include "Vwqe_parser__busy.h"
@@ -12,6 +19,7 @@
 #include "Vwqe_parser__signature.h"
 #include "Vwqe_parser__slots.h"
 #include "Vwqe_parser__timing.h"
+#include "cosim/tx_mac_pins.h"
 #include "cosim/wqe_parser_pins.h"
 
 namespace carillon {
@@ -26,9 +34,24 @@ void add(const char* variant) {
   });
 }
 
+template <class Model>
+void add_tx_mac(const char* variant) {
+  rtl_registry::instance().add("tx_mac", variant, [] {
+    return std::make_unique<verilated_block<Model>>(&tx_mac_pins<Model>, false,
+                                                    &tx_mac_levels<Model>);
+  });
+}
+
 }  // namespace
 
 void register_mutants() {
+  add_tx_mac<Vtx_mac__backpressure>("backpressure");
+  add_tx_mac<Vtx_mac__busy>("busy");
+  add_tx_mac<Vtx_mac__content>("content");
+  add_tx_mac<Vtx_mac__fcs_length>("fcs_length");
+  add_tx_mac<Vtx_mac__fcs_seed>("fcs_seed");
+  add_tx_mac<Vtx_mac__gap>("gap");
+  add_tx_mac<Vtx_mac__timing>("timing");
   add<Vwqe_parser__backpressure>("backpressure");
   add<Vwqe_parser__behalf>("behalf");
   add<Vwqe_parser__busy>("busy");
