@@ -49,6 +49,7 @@ class twin_rules {
   struct departure {
     trace_ref history;
     cycle_t begin;
+    bool booked = false;  ///< the history reaches the cycle in which it becomes visible
   };
 
   virtual ~twin_rules() = default;
@@ -62,6 +63,9 @@ class twin_rules {
   /// The next item of output `port` (index in the stage's port table) becomes visible in cycle
   /// `visible`.
   virtual departure departs(unsigned port, cycle_t visible) = 0;
+
+  /// All inputs of cycle t are taken: time for reservations that follow from no input.
+  virtual void settle(cycle_t /*t*/) {}
 };
 
 struct twin_request {
@@ -103,6 +107,11 @@ twin_instance make_twin(const std::string& name, nic_shared& nic, const typename
     throw config_error(fmt::format(
         "{}={}: this program has no RTL; configure it with -DCARILLON_RTL=ON, or choose {}=model",
         Stage::Row, to_string(impl), Stage::Row));
+  }
+  if constexpr (requires { Stage::check_twin(nic); }) {
+    if (impl != impl_kind::model) {
+      Stage::check_twin(nic);
+    }
   }
   twin_instance made;
   if (impl != impl_kind::rtl) {

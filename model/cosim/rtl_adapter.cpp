@@ -39,6 +39,7 @@ void rtl_adapter::transfer(cycle_t t) {
       each.stream->take(t);
     }
   }
+  rules_->settle(t);
   // Every cycle in which something is offered is looked at, so nothing needs a wake from here.
   monitor_.explain(t);
 }

@@ -65,10 +65,12 @@ class twin_port {
   listener* listener_ = nullptr;
 };
 
-template <class T>
+/// `Codec` is the item's on this very port: what an item needs on the pins may differ from port to
+/// port.
+template <class T, class Codec = beat_codec<T>>
 class typed_port final : public twin_port, private stream_tap<T> {
  public:
-  using codec = beat_codec<T>;
+  using codec = Codec;
   using beat = typename codec::beat;
   static_assert(beat::Words <= MaxBeatWords);
 
@@ -97,15 +99,21 @@ class typed_port final : public twin_port, private stream_tap<T> {
   void deliver(const std::uint32_t* first, const twin_rules::departure& from,
                cycle_t visible) override {
     T item = codec::unpack_first(first, buffers_);
-    CARILLON_CHECK(item.trace.message == from.history.message,
-                   "{}: the RTL's item belongs to message {}, its inputs to {}", stream_.name(),
-                   item.trace.message, from.history.message);
+    if constexpr (!requires { typename codec::of_no_message; }) {
+      CARILLON_CHECK(item.trace.message == from.history.message,
+                     "{}: the RTL's item belongs to message {}, its inputs to {}", stream_.name(),
+                     item.trace.message, from.history.message);
+    }
     item.trace = from.history;
     const unsigned beats = codec::count(item);
     filling_ = codec::body(item);
     codec::unpack_rest(first, 0, filling_);
-    typed_.push_reserved(from.begin, static_cast<unsigned>(visible - from.begin), std::move(item),
-                         beats);
+    const auto latency = static_cast<unsigned>(visible - from.begin);
+    if (from.booked) {
+      typed_.push_reserved_booked(from.begin, latency, std::move(item), beats);
+    } else {
+      typed_.push_reserved(from.begin, latency, std::move(item), beats);
+    }
   }
 
   void fill(const std::uint32_t* words, unsigned index) override {

@@ -1,28 +1,35 @@
 // The port table of every twin. A new twin needs an entry here, <stage>_block.cpp, and beat_codec<>
 // for item types that no other twin has.
 #include "cosim/twin_port.h"
+#include "cosim/wqe_fetch_beats.h"
 
 namespace carillon {
 
 namespace {
 
-template <class T>
+template <class T, class Codec>
 std::unique_ptr<twin_port> make_port(stream_base& stream, bool input, buffer_pool& buffers) {
-  return std::make_unique<typed_port<T>>(stream, input, buffers);
+  return std::make_unique<typed_port<T, Codec>>(stream, input, buffers);
 }
 
-template <class T>
+template <class T, class Codec = beat_codec<T>>
 twin_port_desc in(const char* name) {
-  return {name, true, &make_port<T>};
+  return {name, true, &make_port<T, Codec>};
 }
 
-template <class T>
+template <class T, class Codec = beat_codec<T>>
 twin_port_desc out(const char* name) {
-  return {name, false, &make_port<T>};
+  return {name, false, &make_port<T, Codec>};
 }
 
 const std::vector<twin_desc>& twins() {
   static const std::vector<twin_desc> Table = {
+      {"wqe_fetch",
+       {in<doorbell, fetch_doorbell_codec>("doorbells"), out<context_read>("context_reads"),
+        in<context_line>("context_lines"), out<dma_read, wqe_read_codec>("reads"),
+        in<dma_read_done, wqe_answer_codec>("done"),
+        in<qp_command, fetch_command_codec>("commands"), in<refetch, refetch_codec>("refetches"),
+        out<wqe_item, fetched_wqe_codec>("wqes")}},
       {"wqe_parser",
        {in<wqe_item>("wqe"), out<context_read>("ctx_read"), in<context_line>("ctx_line"),
         out<context_read>("mkey_read"), in<context_line>("mkey_line"), out<work_item>("work")}},

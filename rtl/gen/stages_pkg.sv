@@ -41,6 +41,8 @@ package stages_pkg;
   localparam int unsigned WqeFetchArbiter = 10;
   localparam int unsigned WqeFetchDone = 9;
   localparam int unsigned WqeFetchGrantWqebbs = 4;
+  localparam int unsigned WqeFetchLookups = 16;
+  localparam int unsigned WqeFetchCtxReadDepth = 8;
 
   // context RAM: lines by kind and index, read ports with fixed priority, write-first
   localparam int unsigned QpcRamLatency = 5;

@@ -56,6 +56,40 @@ package streams_pkg;
   } wqe_beat_t;
   localparam int unsigned WqeBeatWidth = 620;
 
+  // Change of a QP's state, pcie_endpoint to wqe_fetch.
+  typedef struct packed {
+    logic [23:0] qpn;  // QP
+    logic [2:0] state;  // its new state; qp_state_e
+    logic [511:0] common;  // its common line as the command has left it
+  } fetch_command_t;
+  localparam int unsigned FetchCommandWidth = 539;
+
+  // A send queue goes back, tx_sched to wqe_fetch.
+  typedef struct packed {
+    logic [23:0] qpn;  // QP
+    logic [7:0] epoch;  // its new go-back count
+    logic [15:0] wqe_index;  // index to go on at
+  } refetch_beat_t;
+  localparam int unsigned RefetchBeatWidth = 48;
+
+  // Read of up to four WQEBBs, wqe_fetch to dma_engine.
+  typedef struct packed {
+    logic [15:0] function_id;  // owner of the QP
+    logic [63:0] address;  // IOVA
+    logic [8:0] length;  // bytes
+    logic [4:0] cookie;  // slot of the read, comes back with the answer
+  } wqe_read_t;
+  localparam int unsigned WqeReadWidth = 94;
+
+  // Such a read is answered, dma_engine to wqe_fetch, with all its bytes: the engine has put them
+  // together.
+  typedef struct packed {
+    logic [4:0] cookie;  // slot of the read
+    logic [2:0] status;  // how it ended; the bytes count only when ok; read_result_e
+    logic [2047:0] data;  // the WQEBBs, first at the top
+  } wqe_answer_t;
+  localparam int unsigned WqeAnswerWidth = 2056;
+
   // Read request to the context RAM.
   typedef struct packed {
     logic [31:0] trace_id;  // message, 0 for none
