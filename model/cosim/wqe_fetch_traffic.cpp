@@ -27,6 +27,7 @@ unsigned wqebbs_of(std::uint8_t ds) {
 wqe_fetch_traffic::wqe_fetch_traffic(buffer_pool& buffers, std::uint64_t seed, coverage& cover)
     : buffers_(buffers),
       random_(seed, "wqe_fetch_bench/host"),
+      contexts_(seed, "wqe_fetch_bench/contexts"),
       memory_(seed, "wqe_fetch_bench/memory"),
       cover_(cover) {
   for (unsigned i = 0; i < Queues; ++i) {
@@ -45,7 +46,8 @@ void wqe_fetch_traffic::declare(coverage& cover) {
   cover.declare({"blueflame.next", "blueflame.misplaced", "blueflame.longest", "blueflame.down"});
   cover.declare({"command.reset", "command.rts", "command.rts_without_context", "command.other",
                  "command.unknown_qp"});
-  cover.declare({"go_back.nowhere", "go_back.some", "go_back.to_the_first", "go_back.down"});
+  cover.declare({"go_back.nowhere", "go_back.under_way", "go_back.some", "go_back.to_the_first",
+                 "go_back.down"});
   for (unsigned i = 0; i < 8; ++i) {
     cover.declare({fmt::format("state.{}", to_string(static_cast<qp_state>(i))).c_str()});
   }
@@ -76,10 +78,13 @@ std::uint8_t wqe_fetch_traffic::pick_size(unsigned wqebbs) {
                                    random_.below(random_.chance(1, 2) ? std::min(most, 4U) : most));
 }
 
-doorbell wqe_fetch_traffic::make_doorbell() {
+std::optional<doorbell> wqe_fetch_traffic::make_doorbell() {
   send_queue* queue = &pick();
   for (unsigned tries = 0; queue->room() == 0 && tries < 4; ++tries) {
     queue = &pick();
+  }
+  if (queue->room() == 0 && random_.chance(7, 8)) {
+    return {};
   }
   doorbell bell;
   bell.function = queue->function;
@@ -90,8 +95,9 @@ doorbell wqe_fetch_traffic::make_doorbell() {
     burst(*queue, bell);
   } else {
     const unsigned room = queue->room();
+    const std::uint64_t most = random_.chance(1, 2) ? 2 : random_.chance(7, 8) ? 24 : room;
     const auto wqebbs =
-        static_cast<unsigned>(random_.chance(1, 8) ? room : 1 + random_.below(std::min(room, 24U)));
+        static_cast<unsigned>(1 + random_.below(std::min<std::uint64_t>(room, most)));
     bell.ds = pick_size(std::min(wqebbs, spec::MaxBeats));
     bell.wqe_index = static_cast<std::uint16_t>(queue->posted + wqebbs - wqebbs_of(bell.ds));
     queue->posted = static_cast<std::uint16_t>(queue->posted + wqebbs);
@@ -145,35 +151,41 @@ void wqe_fetch_traffic::burst(send_queue& queue, doorbell& bell) {
   cover_.hit("blueflame.next");
 }
 
-qp_command wqe_fetch_traffic::make_command() {
+qp_command wqe_fetch_traffic::make_command(cycle_t t) {
+  // Queues that are down do not stay so for long, but longer than anything is on its way here.
+  send_queue* queue = &pick();
+  for (unsigned tries = 0; !queue->down && tries < 2 * Queues; ++tries) {
+    queue = &pick();
+  }
   qp_command command;
-  send_queue& queue = pick();
-  command.qpn = queue.qpn;
+  command.qpn = queue->qpn;
   qpc_common common;
   common.valid = random_.chance(7, 8);
-  common.wqe_base_addr = queue.base;
-  common.log_sq_size = static_cast<std::uint8_t>(queue.log_size);
-  common.function_id = queue.function;
+  common.wqe_base_addr = queue->base;
+  common.log_sq_size = static_cast<std::uint8_t>(queue->log_size);
+  common.function_id = queue->function;
   common.pack(command.common.data());
   if (random_.chance(1, 16)) {
     command.qpn += 4096;
     command.state = static_cast<std::uint8_t>(qp_state::Reset);
     cover_.hit("command.unknown_qp");
-  } else if (random_.chance(1, 8)) {
+  } else if (random_.chance(1, 16) || (queue->down && t < queue->changed + 100)) {
     command.state = static_cast<std::uint8_t>(random_.chance(1, 2) ? qp_state::Err : qp_state::Rtr);
     cover_.hit("command.other");
-  } else if (!queue.down) {
+  } else if (!queue->down) {
     command.state = static_cast<std::uint8_t>(qp_state::Reset);
-    queue.down = true;
-    queue.posted = 0;
-    queue.consumed = 0;
-    queue.expected = 0;
-    queue.handed = 0;
-    queue.epoch = first_epoch(++queue.lives);
+    queue->posted = 0;
+    queue->consumed = 0;
+    queue->expected = 0;
+    queue->handed = 0;
+    queue->epoch = first_epoch(++queue->lives);
+    queue->down = true;
+    queue->changed = t;
     cover_.hit("command.reset");
   } else {
     command.state = static_cast<std::uint8_t>(qp_state::Rts);
-    queue.down = false;
+    queue->down = false;
+    queue->changed = t;
     cover_.hit(common.valid != 0 ? "command.rts" : "command.rts_without_context");
   }
   return command;
@@ -200,18 +212,20 @@ std::optional<refetch> wqe_fetch_traffic::make_refetch() {
   item.epoch = ++queue.epoch;
   item.wqe_index = queue.consumed;
   cover_.hit_if(queue.consumed == queue.posted, "go_back.nowhere");
+  cover_.hit_if(back == 0 && queue.consumed != queue.posted, "go_back.under_way");
   cover_.hit_if(back != 0, "go_back.some");
   cover_.hit_if(queue.handed == 0, "go_back.to_the_first");
   return item;
 }
 
-context_line wqe_fetch_traffic::answer(const context_read& read) {
-  send_queue* const queue = find(read.index);
+context_line wqe_fetch_traffic::answer(cycle_t t, const context_read& read) {
+  const send_queue* const queue = find(read.index);
   CARILLON_CHECK(queue != nullptr, "wqe_fetch_bench: QP {} was looked up", read.index);
   qpc_common common;
   common.valid = 1;
-  common.state = random_.chance(1, 12) ? static_cast<qp_state>(random_.below(8)) : qp_state::Rts;
-  if (queue->down && random_.chance(3, 4)) {
+  common.state =
+      contexts_.chance(1, 12) ? static_cast<qp_state>(contexts_.below(8)) : qp_state::Rts;
+  if ((queue->changed < t) == queue->down && contexts_.chance(3, 4)) {
     common.state = qp_state::Reset;
   }
   common.wqe_base_addr = queue->base;
@@ -267,18 +281,29 @@ dma_read_done wqe_fetch_traffic::answer(cycle_t t, const dma_read& read) {
   return done;
 }
 
-void wqe_fetch_traffic::see(const wqe_item& wqe) {
+void wqe_fetch_traffic::see(cycle_t t, const wqe_item& wqe) {
   const unsigned beats = wqebbs_of(wqe.ds);
   cover_.hit(fmt::format("beats.{}", beats));
   cover_.hit(wqe.origin == wqe_origin::fetched ? "wqe.fetched" : "wqe.blueflame");
   cover_.hit_if(wqe.status != dma_status::ok, "wqe.failed");
   cover_.hit_if(wqe.ds == 0, "wqe.no_size");
   cover_.hit_if(wqe.ds == MaxWqeUnits, "wqe.largest");
-  send_queue* const queue = find(wqe.qpn);
-  CARILLON_CHECK(queue != nullptr, "wqe_fetch_bench: a WQE of QP {}", wqe.qpn);
-  if (wqe.epoch == queue->epoch) {
-    queue->consumed = static_cast<std::uint16_t>(wqe.wqe_index + beats);
-    queue->handed += beats;
+  seen_.push({t, wqe.qpn, static_cast<std::uint16_t>(wqe.wqe_index + beats),
+              static_cast<std::uint8_t>(beats), wqe.epoch});
+}
+
+void wqe_fetch_traffic::catch_up(cycle_t t) {
+  while (!seen_.empty() && seen_.front().cycle < t) {
+    const seen_wqe wqe = seen_.pop();
+    send_queue* const queue = find(wqe.qpn);
+    CARILLON_CHECK(queue != nullptr, "wqe_fetch_bench: a WQE of QP {}", wqe.qpn);
+    if (wqe.epoch == queue->epoch) {
+      queue->consumed = wqe.behind;
+      queue->handed += wqe.wqebbs;
+      if (queue->used() > queue->size()) {
+        queue->posted = queue->consumed;  // a doorbell said so that should not have
+      }
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 // Constrained-random traffic for the bench of wqe_fetch: doorbells, BlueFlame WQEs, commands and
-// queues that go back, legal and not; contexts, and the bytes of the send queues.
+// queues that go back, legal and not; contexts, and the bytes of the send queues. What happens in a
+// cycle is known to others in the next one, so the order of the stages of the bench does not count.
 #pragma once
 
 #include <array>
@@ -9,6 +10,7 @@
 #include "common/buffer.h"
 #include "common/items.h"
 #include "common/random.h"
+#include "common/ring.h"
 #include "cosim/bench_parts.h"
 
 namespace carillon {
@@ -20,15 +22,18 @@ class wqe_fetch_traffic {
   /// The bins that this class hits.
   static void declare(coverage& cover);
 
-  doorbell make_doorbell();
-  qp_command make_command();
+  /// Learns what came out before cycle t; to be called before anything is made in t.
+  void catch_up(cycle_t t);
+  /// Nothing if all the queues that were drawn are full.
+  std::optional<doorbell> make_doorbell();
+  qp_command make_command(cycle_t t);
   /// Nothing if the queue that was drawn has nowhere to go.
   std::optional<refetch> make_refetch();
-  context_line answer(const context_read& read);
+  context_line answer(cycle_t t, const context_read& read);
   /// Fills in what lies at the read's address in cycle t.
   dma_read_done answer(cycle_t t, const dma_read& read);
   /// A WQE came out.
-  void see(const wqe_item& wqe);
+  void see(cycle_t t, const wqe_item& wqe);
 
  private:
   static constexpr unsigned Queues = 24;
@@ -45,13 +50,23 @@ class wqe_fetch_traffic {
     unsigned handed = 0;         ///< WQEBBs that have come out in this life
     unsigned lives = 0;
     std::uint8_t epoch = 0;
-    bool down = false;  ///< reset and not moved to RTS
+    bool down = false;    ///< reset and not moved to RTS
+    cycle_t changed = 0;  ///< when that was said last
 
     [[nodiscard]] unsigned size() const { return 1U << log_size; }
 
     [[nodiscard]] unsigned used() const { return static_cast<std::uint16_t>(posted - consumed); }
 
     [[nodiscard]] unsigned room() const { return used() < size() ? size() - used() : 0; }
+  };
+
+  /// A WQE that came out.
+  struct seen_wqe {
+    cycle_t cycle = 0;
+    std::uint32_t qpn = 0;
+    std::uint16_t behind = 0;
+    std::uint8_t wqebbs = 0;
+    std::uint8_t epoch = 0;
   };
 
   send_queue& pick() { return queues_[random_.below(Queues)]; }
@@ -64,9 +79,11 @@ class wqe_fetch_traffic {
 
   buffer_pool& buffers_;
   random_stream random_;
-  random_stream memory_;  ///< answers do not depend on what else is drawn
+  random_stream contexts_;
+  random_stream memory_;
   coverage& cover_;
   std::array<send_queue, Queues> queues_;
+  ring<seen_wqe> seen_;
 };
 
 }  // namespace carillon
