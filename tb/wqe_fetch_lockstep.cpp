@@ -31,8 +31,8 @@ lockstep_options traffic(std::uint64_t transactions, std::uint64_t seed = 1) {
   return options;
 }
 
-class wqe_fetch_lockstep
-    : public testing::TestWithParam<std::tuple<bench_pattern, bench_pattern>> {};
+class wqe_fetch_lockstep : public testing::TestWithParam<std::tuple<bench_pattern, bench_pattern>> {
+};
 
 TEST_P(wqe_fetch_lockstep, agrees_in_every_cycle) {
   lockstep_options options = traffic(20000);
@@ -82,8 +82,8 @@ lockstep_options as(impl_kind impl, lockstep_options options) {
 
 /// Each case compares one way to run the traffic with the model's; the model runs in a process of
 /// its own.
-class wqe_fetch_in_place
-    : public testing::TestWithParam<std::tuple<bench_pattern, bench_pattern>> {};
+class wqe_fetch_in_place : public testing::TestWithParam<std::tuple<bench_pattern, bench_pattern>> {
+};
 
 TEST_P(wqe_fetch_in_place, writes_the_same_traces) {
   lockstep_options options = traffic(10000, 5);

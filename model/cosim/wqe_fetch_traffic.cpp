@@ -201,7 +201,9 @@ std::optional<refetch> wqe_fetch_traffic::make_refetch() {
     item.wqe_index = static_cast<std::uint16_t>(random_.next());
     return item;
   }
-  if (queue.handed == 0 || queue.used() > queue.size()) {
+  // The epochs of a life are 16; those of the next one belong to other WQEs.
+  if (queue.handed == 0 || queue.used() > queue.size() ||
+      static_cast<std::uint8_t>(queue.epoch + 1) == first_epoch(queue.lives + 1)) {
     return {};
   }
   const unsigned most = std::min(queue.handed, queue.size() - queue.used());

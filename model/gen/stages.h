@@ -331,7 +331,7 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      "2", "UAR", 10, 1, 16, 0, 1, true, false,
      stage_spec::uar::TimingTable, 5},
     {"wqe_fetch", "base and state lookup, round-robin arbiter over pending QPs, DMA read of WQEs; BlueFlame WQEs bypass the read",
-     "3", "WQE fetch", 150, 1, 32, 32, 16, true, false,
+     "3", "WQE fetch", 150, 1, 32, 32, 16, true, true,
      stage_spec::wqe_fetch::TimingTable, 6},
     {"qpc_ram", "context RAM: lines by kind and index, read ports with fixed priority, write-first",
      "4", "context fetch", 5, 1, 16, 0, 1, true, false,
