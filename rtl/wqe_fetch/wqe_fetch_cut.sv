@@ -12,7 +12,7 @@ module wqe_fetch_cut #(
     input  logic [         3:0] begun_wqebbs_i,     // of so many - unfinished
     input  logic [         5:0] begun_size_i,       // its size - unfinished
     output logic [  Wqebbs-1:0] ends_o,             // a WQE ends with this WQEBB - leave
-    output logic [         3:0] left_wqebbs_o,      // of the WQE that is unfinished now - unfinished
+    output logic [         3:0] left_wqebbs_o,      // of the WQE that is left - unfinished
     output logic [         5:0] left_size_o,        // its size - unfinished
     output logic [         1:0] left_at_o           // where it begins, if here - unfinished
 );

@@ -1,6 +1,6 @@
 // Hands WQEs to the parser: those of answered reads after a fixed time, BlueFlame WQEs in the next
-// cycle, all of them in the order in which they came here, a beat a cycle. What waits holds at least
-// a beat of the output each, so there is always room.
+// cycle, all of them in the order in which they came here, a beat a cycle. What waits holds at
+// least a beat of the output each, so there is always room.
 `include "assertions.svh"
 
 module wqe_fetch_leave #(

@@ -55,8 +55,8 @@ module wqe_fetch_queues #(
   logic [15:0] fetch_mem[Queues];
   logic [LifeWidth-1:0] life_mem[Queues];
 
-  // Control writes all that is known of a QP, a doorbell its indices. Who is in line or read for was
-  // written by control. A QP is in line if it came in more often than it went out, modulo 2.
+  // Control writes all that is known of a QP, a doorbell its indices. Who is in line or read for
+  // was written by control. A QP is in line if it came in more often than it went out, modulo 2.
   logic ctl_we;
   logic ctl_known, bell_known;  // place and life
   logic ctl_moved, bell_moved;  // indices, by a doorbell

@@ -1,5 +1,5 @@
-// WQEs of which only the first WQEBBs have arrived, at most one of a QP. In a cycle control may give
-// one up, an answered read changes one, and the arbiter may give up another, in this order.
+// WQEs of which only the first WQEBBs have arrived, at most one of a QP. In a cycle control may
+// give one up, an answered read changes one, and the arbiter may give up another, in this order.
 module wqe_fetch_unfinished #(
     parameter  int unsigned QpnWidth   = params_pkg::NicLogMaxQp,
     localparam int unsigned Places     = stages_pkg::WqeFetchDepth,
