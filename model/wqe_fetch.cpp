@@ -236,21 +236,21 @@ void wqe_fetch_rules::give_turn(cycle_t t) {
 }
 
 twin_rules::departure wqe_fetch_rules::departs(unsigned port, cycle_t visible) {
-  const auto leave = [&](auto& queue, bool booked) {
+  const auto leave = [&](auto& queue) {
     CARILLON_CHECK(!queue.empty() && queue.front().visible == visible,
                    "{}: an item visible in cycle {}, but {}", io_.all()[port]->name(), visible,
                    queue.empty() ? std::string("nothing is due")
                                  : fmt::format("one is due in {}", queue.front().visible));
     const auto gone = queue.pop();
-    return departure{gone.item.trace, gone.pushed, booked};
+    return departure{gone.item.trace, gone.pushed};
   };
   switch (port) {
     case wqe_fetch_ports::ContextReads:
-      return leave(lookups, false);
+      return leave(lookups);
     case wqe_fetch_ports::Reads:
-      return leave(reads, false);
+      return leave(reads);
     default:
-      return leave(wqes, true);
+      return leave(wqes);
   }
 }
 

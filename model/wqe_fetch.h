@@ -74,6 +74,8 @@ class wqe_fetch_rules final : public twin_rules {
   std::vector<wait_list> waits() override;
   departure departs(unsigned port, cycle_t visible) override;
 
+  [[nodiscard]] bool books(unsigned port) const override { return port == wqe_fetch_ports::Wqes; }
+
   /// Does in cycle t what the items taken in it lead to, and whatever else is due.
   void settle(cycle_t t) override;
 

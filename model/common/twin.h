@@ -49,7 +49,6 @@ class twin_rules {
   struct departure {
     trace_ref history;
     cycle_t begin;
-    bool booked = false;  ///< the history reaches the cycle in which it becomes visible
   };
 
   virtual ~twin_rules() = default;
@@ -59,6 +58,10 @@ class twin_rules {
 
   /// On whose account output `port` books; `own` is the stage's.
   [[nodiscard]] virtual trace_site booked(unsigned /*port*/, trace_site own) const { return own; }
+
+  /// The histories of output `port` reach the cycle in which an item becomes visible: the stage
+  /// books its latency itself.
+  [[nodiscard]] virtual bool books(unsigned /*port*/) const { return false; }
 
   /// The next item of output `port` (index in the stage's port table) becomes visible in cycle
   /// `visible`.

@@ -17,6 +17,7 @@ rtl_adapter::rtl_adapter(rtl_domain& domain, twin_request&& request)
       each.stream->base().to(*this, site);
     } else {
       each.stream->base().from(*this, rules_->booked(port, site));
+      each.stream->leave_histories(rules_->books(port));
     }
   }
   for (auto& [input, blockers] : rules_->waits()) {

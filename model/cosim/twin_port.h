@@ -59,10 +59,14 @@ class twin_port {
 
   void tell(listener* who) { listener_ = who; }
 
+  /// Histories come whole: no latency is to be booked.
+  void leave_histories(bool whole) { booked_ = whole; }
+
  protected:
   stream_base& stream_;
   bool input_;
   listener* listener_ = nullptr;
+  bool booked_ = false;
 };
 
 /// `Codec` is the item's on this very port: what an item needs on the pins may differ from port to
@@ -109,7 +113,7 @@ class typed_port final : public twin_port, private stream_tap<T> {
     filling_ = codec::body(item);
     codec::unpack_rest(first, 0, filling_);
     const auto latency = static_cast<unsigned>(visible - from.begin);
-    if (from.booked) {
+    if (booked_) {
       typed_.push_reserved_booked(from.begin, latency, std::move(item), beats);
     } else {
       typed_.push_reserved(from.begin, latency, std::move(item), beats);
