@@ -141,7 +141,8 @@ struct nic::parts {
   context_pair parser_context{make, "wqe_parser", stage_spec::wqe_parser::CtxReadDepth, LineQueue};
   context_pair parser_keys{make, "wqe_parser_key", stage_spec::wqe_parser::KeyReadDepth,
                            stage_spec::wqe_parser::KeyReadDepth};
-  context_pair fetch_context{make, "wqe_fetch", ShortQueue, LineQueue};
+  context_pair fetch_context{make, "wqe_fetch", stage_spec::wqe_fetch::CtxReadDepth,
+                             stage_spec::wqe_fetch::Lookups};
   context_pair uar_context{make, "uar", ShortQueue, LineQueue};
   context_pair builder_context{make, "packet_builder", ShortQueue, LineQueue};
   context_pair responder_keys{make, "responder", 64, 64};
@@ -316,10 +317,9 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                                 *request_errors, [this] { dma->on_credits(); }});
   add<uar>("uar", uar::ports{*uar_writes, *uar_reads, *uar_answers, *uar_context.reads,
                              *uar_context.lines, *doorbells, *queue_doorbells});
-  add<wqe_fetch>(
-      "wqe_fetch",
-      wqe_fetch::ports{*doorbells, *fetch_context.reads, *fetch_context.lines, *fetch_dma.reads,
-                       *fetch_dma.done, *fetch_commands, *refetches, *wqes});
+  add_twin<wqe_fetch>({*doorbells, *fetch_context.reads, *fetch_context.lines, *fetch_dma.reads,
+                       *fetch_dma.done, *fetch_commands, *refetches, *wqes},
+                      options);
   add_twin<wqe_parser>({*wqes, *parser_context.reads, *parser_context.lines, *parser_keys.reads,
                         *parser_keys.lines, *work},
                        options);

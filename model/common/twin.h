@@ -59,6 +59,10 @@ class twin_rules {
   /// On whose account output `port` books; `own` is the stage's.
   [[nodiscard]] virtual trace_site booked(unsigned /*port*/, trace_site own) const { return own; }
 
+  /// The histories of output `port` reach the cycle in which an item becomes visible: the stage
+  /// books its latency itself.
+  [[nodiscard]] virtual bool books(unsigned /*port*/) const { return false; }
+
   /// The next item of output `port` (index in the stage's port table) becomes visible in cycle
   /// `visible`.
   virtual departure departs(unsigned port, cycle_t visible) = 0;
@@ -72,6 +76,9 @@ class twin_rules {
 
   /// Of the item that departed last.
   [[nodiscard]] virtual item_handles handles() const { return {}; }
+
+  /// All inputs of cycle t are taken: time for reservations that follow from no input.
+  virtual void settle(cycle_t /*t*/) {}
 };
 
 struct twin_request {
@@ -113,6 +120,11 @@ twin_instance make_twin(const std::string& name, nic_shared& nic, const typename
     throw config_error(fmt::format(
         "{}={}: this program has no RTL; configure it with -DCARILLON_RTL=ON, or choose {}=model",
         Stage::Row, to_string(impl), Stage::Row));
+  }
+  if constexpr (requires { Stage::check_twin(nic); }) {
+    if (impl != impl_kind::model) {
+      Stage::check_twin(nic);
+    }
   }
   twin_instance made;
   if (impl != impl_kind::rtl) {

@@ -18,6 +18,7 @@ rtl_adapter::rtl_adapter(rtl_domain& domain, twin_request&& request)
     } else {
       each.stream->follow(rules_.get());
       each.stream->base().from(*this, rules_->booked(port, site));
+      each.stream->leave_histories(rules_->books(port));
     }
   }
   for (auto& [input, blockers] : rules_->waits()) {
@@ -40,6 +41,7 @@ void rtl_adapter::transfer(cycle_t t) {
       each.stream->take(t);
     }
   }
+  rules_->settle(t);
   // Every cycle in which something is offered is looked at, so nothing needs a wake from here.
   monitor_.explain(t);
 }

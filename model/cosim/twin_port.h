@@ -62,11 +62,15 @@ class twin_port {
   /// Whose handles the items of the RTL get.
   void follow(const twin_rules* rules) { rules_ = rules; }
 
+  /// Histories come whole: no latency is to be booked.
+  void leave_histories(bool whole) { booked_ = whole; }
+
  protected:
   stream_base& stream_;
   bool input_;
   listener* listener_ = nullptr;
   const twin_rules* rules_ = nullptr;
+  bool booked_ = false;
 };
 
 /// `Codec` is the item's on this very port: what an item needs on the pins may differ from port to
@@ -103,9 +107,11 @@ class typed_port final : public twin_port, private stream_tap<T> {
   void deliver(const std::uint32_t* first, const twin_rules::departure& from,
                cycle_t visible) override {
     T item = codec::unpack_first(first, buffers_);
-    CARILLON_CHECK(item.trace.message == from.history.message,
-                   "{}: the RTL's item belongs to message {}, its inputs to {}", stream_.name(),
-                   item.trace.message, from.history.message);
+    if constexpr (!requires { typename codec::of_no_message; }) {
+      CARILLON_CHECK(item.trace.message == from.history.message,
+                     "{}: the RTL's item belongs to message {}, its inputs to {}", stream_.name(),
+                     item.trace.message, from.history.message);
+    }
     item.trace = from.history;
     if constexpr (requires { codec::attach(item, rules_->handles()); }) {
       codec::attach(item, rules_->handles());
@@ -117,8 +123,12 @@ class typed_port final : public twin_port, private stream_tap<T> {
     } else {
       codec::unpack_rest(first, 0, filling_);
     }
-    typed_.push_reserved(from.begin, static_cast<unsigned>(visible - from.begin), std::move(item),
-                         beats);
+    const auto latency = static_cast<unsigned>(visible - from.begin);
+    if (booked_) {
+      typed_.push_reserved_booked(from.begin, latency, std::move(item), beats);
+    } else {
+      typed_.push_reserved(from.begin, latency, std::move(item), beats);
+    }
   }
 
   void fill(const std::uint32_t* words, unsigned index) override {

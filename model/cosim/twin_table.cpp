@@ -3,6 +3,7 @@
 #include "common/tx_pacer.h"
 #include "cosim/twin_port.h"
 #include "cosim/tx_mac_beats.h"
+#include "cosim/wqe_fetch_beats.h"
 
 namespace carillon {
 
@@ -42,6 +43,14 @@ const std::vector<twin_desc>& twins() {
        .ports = {in<frame_item, mac_frame_codec>("frame"),
                  out<frame_item, wire_frame_codec>("wire")},
        .levels = {{"byte_cost", tx_mac_byte_cost}, {"cycle_credit", tx_mac_cycle_credit}}},
+      {.stage = "wqe_fetch",
+       .ports = {in<doorbell, fetch_doorbell_codec>("doorbells"),
+                 out<context_read>("context_reads"), in<context_line>("context_lines"),
+                 out<dma_read, wqe_read_codec>("reads"),
+                 in<dma_read_done, wqe_answer_codec>("done"),
+                 in<qp_command, fetch_command_codec>("commands"),
+                 in<refetch, refetch_codec>("refetches"),
+                 out<wqe_item, fetched_wqe_codec>("wqes")}},
       {"wqe_parser",
        {in<wqe_item>("wqe"), out<context_read>("ctx_read"), in<context_line>("ctx_line"),
         out<context_read>("mkey_read"), in<context_line>("mkey_line"), out<work_item>("work")}},

@@ -101,7 +101,8 @@ class frame_source final : public stage {
       return;
     }
     frame_item frame = make();
-    frame.trace = context_.trace.open(time_of(t), {"bench", static_cast<std::uint32_t>(left_), 0, 0, 0});
+    frame.trace =
+        context_.trace.open(time_of(t), {"bench", static_cast<std::uint32_t>(left_), 0, 0, 0});
     const unsigned beats = beats_of(frame.length);
     out_.push(t, 1, std::move(frame), beats);
     --left_;

@@ -56,6 +56,40 @@ package streams_pkg;
   } wqe_beat_t;
   localparam int unsigned WqeBeatWidth = 620;
 
+  // Change of a QP's state, pcie_endpoint to wqe_fetch.
+  typedef struct packed {
+    logic [23:0] qpn;  // QP
+    logic [2:0] state;  // its new state; qp_state_e
+    logic [511:0] common;  // its common line as the command has left it
+  } fetch_command_t;
+  localparam int unsigned FetchCommandWidth = 539;
+
+  // A send queue goes back, tx_sched to wqe_fetch.
+  typedef struct packed {
+    logic [23:0] qpn;  // QP
+    logic [7:0] epoch;  // its new go-back count
+    logic [15:0] wqe_index;  // index to go on at
+  } refetch_beat_t;
+  localparam int unsigned RefetchBeatWidth = 48;
+
+  // Read of up to four WQEBBs, wqe_fetch to dma_engine.
+  typedef struct packed {
+    logic [15:0] function_id;  // owner of the QP
+    logic [63:0] address;  // IOVA
+    logic [8:0] length;  // bytes
+    logic [4:0] cookie;  // slot of the read, comes back with the answer
+  } wqe_read_t;
+  localparam int unsigned WqeReadWidth = 94;
+
+  // Such a read is answered, dma_engine to wqe_fetch, with all its bytes: the engine has put them
+  // together.
+  typedef struct packed {
+    logic [4:0] cookie;  // slot of the read
+    logic [2:0] status;  // how it ended; the bytes count only when ok; read_result_e
+    logic [2047:0] data;  // the WQEBBs, first at the top
+  } wqe_answer_t;
+  localparam int unsigned WqeAnswerWidth = 2056;
+
   // Read request to the context RAM.
   typedef struct packed {
     logic [31:0] trace_id;  // message, 0 for none
@@ -137,6 +171,71 @@ package streams_pkg;
     logic [511:0] data;  // bytes of the frame
   } wire_beat_t;
   localparam int unsigned WireBeatWidth = 612;
+
+  // Posted write that hit a BAR, pcie_rx to uar. A longer one keeps its first 64 bytes; bytes
+  // beyond its length are zero.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [15:0] function_id;  // function whose BAR it hit
+    logic [2:0] bar;  // which one
+    logic [31:0] offset;  // in the function's BAR
+    logic [15:0] length;  // bytes
+    logic [511:0] data;  // the bytes
+  } mmio_write_beat_t;
+  localparam int unsigned MmioWriteBeatWidth = 611;
+
+  // Read that hit a BAR, pcie_rx to uar.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [15:0] function_id;  // function whose BAR it hit
+    logic [2:0] bar;  // which one
+    logic [31:0] offset;  // in the function's BAR
+    logic [15:0] length;  // bytes
+    logic [15:0] requester;  // who asked
+    logic [15:0] tag;  // number of the request
+  } mmio_read_beat_t;
+  localparam int unsigned MmioReadBeatWidth = 131;
+
+  // Answer to a read of a BAR, uar to dma_engine.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [15:0] function_id;  // function that answers
+    logic [15:0] requester;  // who asked
+    logic [15:0] tag;  // number of the request
+    logic [2:0] status;  // completion status
+    logic [15:0] length;  // bytes
+    logic [6:0] lower_address;  // low bits of the first byte's address
+    logic without_data;  // of success, too
+    logic [63:0] data;  // the bytes
+  } mmio_answer_beat_t;
+  localparam int unsigned MmioAnswerBeatWidth = 171;
+
+  // Doorbell or whole BlueFlame WQE, ownership checked, uar to wqe_fetch. Bytes beyond the WQE
+  // are zero.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [15:0] function_id;  // owner of the QP
+    logic [23:0] qpn;  // QP
+    logic [15:0] wqe_index;  // index of the last posted WQE
+    logic [5:0] ds;  // its size in 16-byte units
+    logic blueflame;  // data holds the WQE
+    logic [2047:0] data;  // the WQE
+  } doorbell_beat_t;
+  localparam int unsigned DoorbellBeatWidth = 2143;
+
+  // Doorbell of a CQ or EQ, ownership not checked, uar to completion.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [15:0] function_id;  // function whose page was written
+    logic [23:0] uar_page;  // the page
+    logic eq;  // of an EQ
+    logic arm;  // EQ: arms it
+    logic solicited_only;  // CQ: for solicited completions only
+    logic [1:0] arm_sn;  // CQ: events consumed, modulo 4
+    logic [23:0] number;  // queue
+    logic [23:0] consumer_index;  // entries consumed
+  } queue_doorbell_beat_t;
+  localparam int unsigned QueueDoorbellBeatWidth = 125;
 
 endpackage
 /* verilator lint_on UNUSEDPARAM */

@@ -9,6 +9,13 @@
 #include "Vtx_mac__fcs_seed.h"
 #include "Vtx_mac__gap.h"
 #include "Vtx_mac__timing.h"
+#include "Vwqe_fetch__arbiter.h"
+#include "Vwqe_fetch__backpressure.h"
+#include "Vwqe_fetch__busy.h"
+#include "Vwqe_fetch__content_epoch.h"
+#include "Vwqe_fetch__content_page.h"
+#include "Vwqe_fetch__stale.h"
+#include "Vwqe_fetch__timing.h"
 #include "Vwqe_parser__backpressure.h"
 #include "Vwqe_parser__behalf.h"
 #include "Vwqe_parser__busy.h"
@@ -20,6 +27,7 @@
 #include "Vwqe_parser__slots.h"
 #include "Vwqe_parser__timing.h"
 #include "cosim/tx_mac_pins.h"
+#include "cosim/wqe_fetch_pins.h"
 #include "cosim/wqe_parser_pins.h"
 
 namespace carillon {
@@ -42,6 +50,13 @@ void add_tx_mac(const char* variant) {
   });
 }
 
+template <class Model>
+void add_fetch(const char* variant) {
+  rtl_registry::instance().add("wqe_fetch", variant, [] {
+    return std::make_unique<verilated_block<Model>>(&wqe_fetch_pins<Model>, false);
+  });
+}
+
 }  // namespace
 
 void register_mutants() {
@@ -52,6 +67,13 @@ void register_mutants() {
   add_tx_mac<Vtx_mac__fcs_seed>("fcs_seed");
   add_tx_mac<Vtx_mac__gap>("gap");
   add_tx_mac<Vtx_mac__timing>("timing");
+  add_fetch<Vwqe_fetch__arbiter>("arbiter");
+  add_fetch<Vwqe_fetch__backpressure>("backpressure");
+  add_fetch<Vwqe_fetch__busy>("busy");
+  add_fetch<Vwqe_fetch__content_epoch>("content_epoch");
+  add_fetch<Vwqe_fetch__content_page>("content_page");
+  add_fetch<Vwqe_fetch__stale>("stale");
+  add_fetch<Vwqe_fetch__timing>("timing");
   add<Vwqe_parser__backpressure>("backpressure");
   add<Vwqe_parser__behalf>("behalf");
   add<Vwqe_parser__busy>("busy");
