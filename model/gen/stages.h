@@ -61,6 +61,23 @@ inline constexpr unsigned InitiationInterval = 1;
 inline constexpr unsigned Depth = 16;
 inline constexpr unsigned Outstanding = 0;
 inline constexpr unsigned MaxBeats = 1;
+// entries of the stream of context reads (assumed)
+inline constexpr unsigned CtxReadDepth = 8;
+// entries of the stream of answers (assumed)
+inline constexpr unsigned AnswerDepth = 16;
+// lookups under way, and the entries of their answers (assumed)
+inline constexpr unsigned Lookups = 16;
+// BlueFlame bursts under assembly, at most (assumed)
+inline constexpr unsigned Bursts = 16;
+// UAR pages of all functions whose state is kept; of each function a power of two (assumed)
+inline constexpr unsigned Pages = 8192;
+inline constexpr stage_timing_desc TimingTable[] = {
+    {"ctx_read_depth", 8, "assumed", "entries of the stream of context reads"},
+    {"answer_depth", 16, "assumed", "entries of the stream of answers"},
+    {"lookups", 16, "assumed", "lookups under way, and the entries of their answers"},
+    {"bursts", 16, "assumed", "BlueFlame bursts under assembly, at most"},
+    {"pages", 8192, "assumed", "UAR pages of all functions whose state is kept; of each function a power of two"},
+};
 }  // namespace uar
 
 // base and state lookup, round-robin arbiter over pending QPs, DMA read of WQEs; BlueFlame WQEs
@@ -306,7 +323,7 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      nullptr, 0},
     {"uar", "DB_REC and BF_BUFFER per UAR page; ownership; BlueFlame bursts assembled or rejected",
      "2", "UAR", 10, 1, 16, 0, 1, true, false,
-     nullptr, 0},
+     stage_spec::uar::TimingTable, 5},
     {"wqe_fetch", "base and state lookup, round-robin arbiter over pending QPs, DMA read of WQEs; BlueFlame WQEs bypass the read",
      "3", "WQE fetch", 150, 1, 32, 32, 16, true, false,
      stage_spec::wqe_fetch::TimingTable, 4},

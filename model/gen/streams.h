@@ -441,14 +441,330 @@ struct work_beat {
   bool operator==(const work_beat&) const = default;
 };
 
-using stream_types = bytes::type_list<
-    wqe_beat, ctx_req, ctx_rsp, work_beat>;
+// Posted write that hit a BAR, pcie_rx to uar. A longer one keeps its first 64 bytes; bytes
+// beyond its length are zero.
+struct mmio_write_beat {
+  static constexpr unsigned Width = 611;
+  static constexpr unsigned Words = 20;
+  static constexpr const char* Name = "mmio_write_beat";
+  static constexpr std::array<stream_field_desc, 6> Fields = {{
+      {"trace_id", 579, 32},
+      {"function_id", 563, 16},
+      {"bar", 560, 3},
+      {"offset", 528, 32},
+      {"length", 512, 16},
+      {"data", 0, 512},
+  }};
 
-inline constexpr std::array<stream_desc, 4> StreamTable = {{
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // function whose BAR it hit
+  std::uint16_t function_id{};
+  // which one
+  std::uint8_t bar{};
+  // in the function's BAR
+  std::uint32_t offset{};
+  // bytes
+  std::uint16_t length{};
+  // the bytes
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 20 * sizeof *w);
+    bytes::put_bits(w, 579, 32, trace_id);
+    bytes::put_bits(w, 563, 16, function_id);
+    bytes::put_bits(w, 560, 3, bar);
+    bytes::put_bits(w, 528, 32, offset);
+    bytes::put_bits(w, 512, 16, length);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static mmio_write_beat unpack(const std::uint32_t* w) {
+    mmio_write_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 579, 32));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 563, 16));
+    x.bar = static_cast<std::uint8_t>(bytes::get_bits(w, 560, 3));
+    x.offset = static_cast<std::uint32_t>(bytes::get_bits(w, 528, 32));
+    x.length = static_cast<std::uint16_t>(bytes::get_bits(w, 512, 16));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const mmio_write_beat&) const = default;
+};
+
+// Read that hit a BAR, pcie_rx to uar.
+struct mmio_read_beat {
+  static constexpr unsigned Width = 131;
+  static constexpr unsigned Words = 5;
+  static constexpr const char* Name = "mmio_read_beat";
+  static constexpr std::array<stream_field_desc, 7> Fields = {{
+      {"trace_id", 99, 32},
+      {"function_id", 83, 16},
+      {"bar", 80, 3},
+      {"offset", 48, 32},
+      {"length", 32, 16},
+      {"requester", 16, 16},
+      {"tag", 0, 16},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // function whose BAR it hit
+  std::uint16_t function_id{};
+  // which one
+  std::uint8_t bar{};
+  // in the function's BAR
+  std::uint32_t offset{};
+  // bytes
+  std::uint16_t length{};
+  // who asked
+  std::uint16_t requester{};
+  // number of the request
+  std::uint16_t tag{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 5 * sizeof *w);
+    bytes::put_bits(w, 99, 32, trace_id);
+    bytes::put_bits(w, 83, 16, function_id);
+    bytes::put_bits(w, 80, 3, bar);
+    bytes::put_bits(w, 48, 32, offset);
+    bytes::put_bits(w, 32, 16, length);
+    bytes::put_bits(w, 16, 16, requester);
+    bytes::put_bits(w, 0, 16, tag);
+  }
+
+  [[nodiscard]] static mmio_read_beat unpack(const std::uint32_t* w) {
+    mmio_read_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 99, 32));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 83, 16));
+    x.bar = static_cast<std::uint8_t>(bytes::get_bits(w, 80, 3));
+    x.offset = static_cast<std::uint32_t>(bytes::get_bits(w, 48, 32));
+    x.length = static_cast<std::uint16_t>(bytes::get_bits(w, 32, 16));
+    x.requester = static_cast<std::uint16_t>(bytes::get_bits(w, 16, 16));
+    x.tag = static_cast<std::uint16_t>(bytes::get_bits(w, 0, 16));
+    return x;
+  }
+
+  bool operator==(const mmio_read_beat&) const = default;
+};
+
+// Answer to a read of a BAR, uar to dma_engine.
+struct mmio_answer_beat {
+  static constexpr unsigned Width = 171;
+  static constexpr unsigned Words = 6;
+  static constexpr const char* Name = "mmio_answer_beat";
+  static constexpr std::array<stream_field_desc, 9> Fields = {{
+      {"trace_id", 139, 32},
+      {"function_id", 123, 16},
+      {"requester", 107, 16},
+      {"tag", 91, 16},
+      {"status", 88, 3},
+      {"length", 72, 16},
+      {"lower_address", 65, 7},
+      {"without_data", 64, 1},
+      {"data", 0, 64},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // function that answers
+  std::uint16_t function_id{};
+  // who asked
+  std::uint16_t requester{};
+  // number of the request
+  std::uint16_t tag{};
+  // completion status
+  std::uint8_t status{};
+  // bytes
+  std::uint16_t length{};
+  // low bits of the first byte's address
+  std::uint8_t lower_address{};
+  // of success, too
+  std::uint8_t without_data{};
+  // the bytes
+  std::uint64_t data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 6 * sizeof *w);
+    bytes::put_bits(w, 139, 32, trace_id);
+    bytes::put_bits(w, 123, 16, function_id);
+    bytes::put_bits(w, 107, 16, requester);
+    bytes::put_bits(w, 91, 16, tag);
+    bytes::put_bits(w, 88, 3, status);
+    bytes::put_bits(w, 72, 16, length);
+    bytes::put_bits(w, 65, 7, lower_address);
+    bytes::put_bits(w, 64, 1, without_data);
+    bytes::put_bits(w, 0, 64, data);
+  }
+
+  [[nodiscard]] static mmio_answer_beat unpack(const std::uint32_t* w) {
+    mmio_answer_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 139, 32));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 123, 16));
+    x.requester = static_cast<std::uint16_t>(bytes::get_bits(w, 107, 16));
+    x.tag = static_cast<std::uint16_t>(bytes::get_bits(w, 91, 16));
+    x.status = static_cast<std::uint8_t>(bytes::get_bits(w, 88, 3));
+    x.length = static_cast<std::uint16_t>(bytes::get_bits(w, 72, 16));
+    x.lower_address = static_cast<std::uint8_t>(bytes::get_bits(w, 65, 7));
+    x.without_data = static_cast<std::uint8_t>(bytes::get_bits(w, 64, 1));
+    x.data = static_cast<std::uint64_t>(bytes::get_bits(w, 0, 64));
+    return x;
+  }
+
+  bool operator==(const mmio_answer_beat&) const = default;
+};
+
+// Doorbell or whole BlueFlame WQE, ownership checked, uar to wqe_fetch. Bytes beyond the WQE are
+// zero.
+struct doorbell_beat {
+  static constexpr unsigned Width = 2143;
+  static constexpr unsigned Words = 67;
+  static constexpr const char* Name = "doorbell_beat";
+  static constexpr std::array<stream_field_desc, 7> Fields = {{
+      {"trace_id", 2111, 32},
+      {"function_id", 2095, 16},
+      {"qpn", 2071, 24},
+      {"wqe_index", 2055, 16},
+      {"ds", 2049, 6},
+      {"blueflame", 2048, 1},
+      {"data", 0, 2048},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // owner of the QP
+  std::uint16_t function_id{};
+  // QP
+  std::uint32_t qpn{};
+  // index of the last posted WQE
+  std::uint16_t wqe_index{};
+  // its size in 16-byte units
+  std::uint8_t ds{};
+  // data holds the WQE
+  std::uint8_t blueflame{};
+  // the WQE
+  std::array<std::uint8_t, 256> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 67 * sizeof *w);
+    bytes::put_bits(w, 2111, 32, trace_id);
+    bytes::put_bits(w, 2095, 16, function_id);
+    bytes::put_bits(w, 2071, 24, qpn);
+    bytes::put_bits(w, 2055, 16, wqe_index);
+    bytes::put_bits(w, 2049, 6, ds);
+    bytes::put_bits(w, 2048, 1, blueflame);
+    for (unsigned i = 0; i < 64; ++i) {
+      w[63 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static doorbell_beat unpack(const std::uint32_t* w) {
+    doorbell_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 2111, 32));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 2095, 16));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 2071, 24));
+    x.wqe_index = static_cast<std::uint16_t>(bytes::get_bits(w, 2055, 16));
+    x.ds = static_cast<std::uint8_t>(bytes::get_bits(w, 2049, 6));
+    x.blueflame = static_cast<std::uint8_t>(bytes::get_bits(w, 2048, 1));
+    for (unsigned i = 0; i < 64; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[63 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const doorbell_beat&) const = default;
+};
+
+// Doorbell of a CQ or EQ, ownership not checked, uar to completion.
+struct queue_doorbell_beat {
+  static constexpr unsigned Width = 125;
+  static constexpr unsigned Words = 4;
+  static constexpr const char* Name = "queue_doorbell_beat";
+  static constexpr std::array<stream_field_desc, 9> Fields = {{
+      {"trace_id", 93, 32},
+      {"function_id", 77, 16},
+      {"uar_page", 53, 24},
+      {"eq", 52, 1},
+      {"arm", 51, 1},
+      {"solicited_only", 50, 1},
+      {"arm_sn", 48, 2},
+      {"number", 24, 24},
+      {"consumer_index", 0, 24},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // function whose page was written
+  std::uint16_t function_id{};
+  // the page
+  std::uint32_t uar_page{};
+  // of an EQ
+  std::uint8_t eq{};
+  // EQ: arms it
+  std::uint8_t arm{};
+  // CQ: for solicited completions only
+  std::uint8_t solicited_only{};
+  // CQ: events consumed, modulo 4
+  std::uint8_t arm_sn{};
+  // queue
+  std::uint32_t number{};
+  // entries consumed
+  std::uint32_t consumer_index{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 4 * sizeof *w);
+    bytes::put_bits(w, 93, 32, trace_id);
+    bytes::put_bits(w, 77, 16, function_id);
+    bytes::put_bits(w, 53, 24, uar_page);
+    bytes::put_bits(w, 52, 1, eq);
+    bytes::put_bits(w, 51, 1, arm);
+    bytes::put_bits(w, 50, 1, solicited_only);
+    bytes::put_bits(w, 48, 2, arm_sn);
+    bytes::put_bits(w, 24, 24, number);
+    bytes::put_bits(w, 0, 24, consumer_index);
+  }
+
+  [[nodiscard]] static queue_doorbell_beat unpack(const std::uint32_t* w) {
+    queue_doorbell_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 93, 32));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 77, 16));
+    x.uar_page = static_cast<std::uint32_t>(bytes::get_bits(w, 53, 24));
+    x.eq = static_cast<std::uint8_t>(bytes::get_bits(w, 52, 1));
+    x.arm = static_cast<std::uint8_t>(bytes::get_bits(w, 51, 1));
+    x.solicited_only = static_cast<std::uint8_t>(bytes::get_bits(w, 50, 1));
+    x.arm_sn = static_cast<std::uint8_t>(bytes::get_bits(w, 48, 2));
+    x.number = static_cast<std::uint32_t>(bytes::get_bits(w, 24, 24));
+    x.consumer_index = static_cast<std::uint32_t>(bytes::get_bits(w, 0, 24));
+    return x;
+  }
+
+  bool operator==(const queue_doorbell_beat&) const = default;
+};
+
+using stream_types = bytes::type_list<
+    wqe_beat, ctx_req, ctx_rsp, work_beat, mmio_write_beat, mmio_read_beat, mmio_answer_beat,
+    doorbell_beat, queue_doorbell_beat>;
+
+inline constexpr std::array<stream_desc, 9> StreamTable = {{
     {"wqe_beat", 620, wqe_beat::Fields.data(), 11},
     {"ctx_req", 76, ctx_req::Fields.data(), 4},
     {"ctx_rsp", 573, ctx_rsp::Fields.data(), 5},
     {"work_beat", 965, work_beat::Fields.data(), 25},
+    {"mmio_write_beat", 611, mmio_write_beat::Fields.data(), 6},
+    {"mmio_read_beat", 131, mmio_read_beat::Fields.data(), 7},
+    {"mmio_answer_beat", 171, mmio_answer_beat::Fields.data(), 9},
+    {"doorbell_beat", 2143, doorbell_beat::Fields.data(), 7},
+    {"queue_doorbell_beat", 125, queue_doorbell_beat::Fields.data(), 9},
 }};
 
 }  // namespace carillon

@@ -24,6 +24,11 @@ package stages_pkg;
   localparam int unsigned UarDepth = 16;
   localparam int unsigned UarOutstanding = 0;
   localparam int unsigned UarMaxBeats = 1;
+  localparam int unsigned UarCtxReadDepth = 8;
+  localparam int unsigned UarAnswerDepth = 16;
+  localparam int unsigned UarLookups = 16;
+  localparam int unsigned UarBursts = 16;
+  localparam int unsigned UarPages = 8192;
 
   // base and state lookup, round-robin arbiter over pending QPs, DMA read of WQEs; BlueFlame WQEs
   // bypass the read

@@ -106,5 +106,70 @@ package streams_pkg;
   } work_beat_t;
   localparam int unsigned WorkBeatWidth = 965;
 
+  // Posted write that hit a BAR, pcie_rx to uar. A longer one keeps its first 64 bytes; bytes
+  // beyond its length are zero.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [15:0] function_id;  // function whose BAR it hit
+    logic [2:0] bar;  // which one
+    logic [31:0] offset;  // in the function's BAR
+    logic [15:0] length;  // bytes
+    logic [511:0] data;  // the bytes
+  } mmio_write_beat_t;
+  localparam int unsigned MmioWriteBeatWidth = 611;
+
+  // Read that hit a BAR, pcie_rx to uar.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [15:0] function_id;  // function whose BAR it hit
+    logic [2:0] bar;  // which one
+    logic [31:0] offset;  // in the function's BAR
+    logic [15:0] length;  // bytes
+    logic [15:0] requester;  // who asked
+    logic [15:0] tag;  // number of the request
+  } mmio_read_beat_t;
+  localparam int unsigned MmioReadBeatWidth = 131;
+
+  // Answer to a read of a BAR, uar to dma_engine.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [15:0] function_id;  // function that answers
+    logic [15:0] requester;  // who asked
+    logic [15:0] tag;  // number of the request
+    logic [2:0] status;  // completion status
+    logic [15:0] length;  // bytes
+    logic [6:0] lower_address;  // low bits of the first byte's address
+    logic without_data;  // of success, too
+    logic [63:0] data;  // the bytes
+  } mmio_answer_beat_t;
+  localparam int unsigned MmioAnswerBeatWidth = 171;
+
+  // Doorbell or whole BlueFlame WQE, ownership checked, uar to wqe_fetch. Bytes beyond the WQE
+  // are zero.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [15:0] function_id;  // owner of the QP
+    logic [23:0] qpn;  // QP
+    logic [15:0] wqe_index;  // index of the last posted WQE
+    logic [5:0] ds;  // its size in 16-byte units
+    logic blueflame;  // data holds the WQE
+    logic [2047:0] data;  // the WQE
+  } doorbell_beat_t;
+  localparam int unsigned DoorbellBeatWidth = 2143;
+
+  // Doorbell of a CQ or EQ, ownership not checked, uar to completion.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [15:0] function_id;  // function whose page was written
+    logic [23:0] uar_page;  // the page
+    logic eq;  // of an EQ
+    logic arm;  // EQ: arms it
+    logic solicited_only;  // CQ: for solicited completions only
+    logic [1:0] arm_sn;  // CQ: events consumed, modulo 4
+    logic [23:0] number;  // queue
+    logic [23:0] consumer_index;  // entries consumed
+  } queue_doorbell_beat_t;
+  localparam int unsigned QueueDoorbellBeatWidth = 125;
+
 endpackage
 /* verilator lint_on UNUSEDPARAM */
