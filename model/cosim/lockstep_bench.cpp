@@ -14,7 +14,7 @@ struct bench_entry {
   lockstep_report (*run)(const lockstep_options& options);
 };
 
-constexpr bench_entry Benches[] = {{"wqe_parser", run_wqe_parser_bench}};
+constexpr bench_entry Benches[] = {{"uar", run_uar_bench}, {"wqe_parser", run_wqe_parser_bench}};
 
 }  // namespace
 

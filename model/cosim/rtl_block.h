@@ -24,6 +24,13 @@ struct rtl_pins {
   const std::uint8_t* push;  ///< outputs: a beat enters the block's output FIFO at this edge
 };
 
+/// The pins of a level: a value that is no item, such as a setting or the fill of a queue.
+struct rtl_level {
+  const char* name;
+  std::size_t bytes;
+  void* data;
+};
+
 /// A flop or memory of a block, by its path in the RTL.
 struct rtl_flop {
   std::string name;
@@ -39,6 +46,9 @@ class rtl_block {
 
   /// In the order of the stage's port table.
   [[nodiscard]] virtual std::span<const rtl_pins> pins() const = 0;
+
+  /// Likewise, in the order of its levels.
+  [[nodiscard]] virtual std::span<const rtl_level> levels() const { return {}; }
 
   /// Two edges with the reset active.
   virtual void reset() = 0;

@@ -9,7 +9,11 @@
 namespace carillon {
 
 twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
-    : domain_(domain), nic_(request.nic), stage_(request.stage), instance_(request.instance) {
+    : domain_(domain),
+      nic_(request.nic),
+      stage_(request.stage),
+      instance_(request.instance),
+      streams_(request.ports) {
   const twin_desc* desc = find_twin(stage_);
   if (desc == nullptr) {
     throw config_error(fmt::format("{}: has no RTL twin; choose {}=model", stage_, stage_));
@@ -34,6 +38,16 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
                    "{}: port {} has {} bytes of pins for {} words", instance_, port.name,
                    pins[i].bytes, ports_[i].stream->words());
   }
+  levels_ = desc->levels;
+  CARILLON_CHECK(levels_.size() == block_->levels().size(),
+                 "{}: {} levels in the port table, {} in the RTL", instance_, levels_.size(),
+                 block_->levels().size());
+  for (std::size_t i = 0; i < levels_.size(); ++i) {
+    CARILLON_CHECK(std::string_view(levels_[i].name) == block_->levels()[i].name,
+                   "{}: level {} is {} in the port table and {} in the RTL", instance_, i,
+                   levels_[i].name, block_->levels()[i].name);
+  }
+  drive_levels(0);
   block_->reset();
   domain_.join(*this);
 }
@@ -54,6 +68,14 @@ void twin_driver::read(const port_state& port, std::uint32_t* words) const {
   words[port.stream->words() - 1] = 0;
   std::memcpy(words, port.pins.data,
               std::min(port.pins.bytes, std::size_t{port.stream->words()} * 4));
+}
+
+void twin_driver::drive_levels(cycle_t t) const {
+  for (std::size_t i = 0; i < levels_.size(); ++i) {
+    const std::uint32_t value = levels_[i].value(nic_.context.params, streams_, t);
+    const rtl_level& pins = block_->levels()[i];
+    std::memcpy(pins.data, &value, std::min(pins.bytes, sizeof value));
+  }
 }
 
 bool twin_driver::offers_input(cycle_t t) const {
@@ -88,6 +110,7 @@ void twin_driver::settle(cycle_t t) {
                   std::min(each.pins.bytes, std::size_t{each.stream->words()} * 4));
     }
   }
+  drive_levels(t);
   block_->settle();
   settled_ = true;
 }

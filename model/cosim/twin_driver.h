@@ -82,10 +82,13 @@ class twin_driver : public clocked, private twin_port::listener {
 
  private:
   void on_taken(cycle_t t, twin_port& port) override;
+  void drive_levels(cycle_t t) const;
   [[nodiscard]] bool offers_input(cycle_t t) const;
   [[nodiscard]] bool transfers_output(cycle_t t) const;
   void idle_edge(cycle_t t);
 
+  std::vector<stream_base*> streams_;
+  std::span<const twin_level_desc> levels_;
   bool settled_ = false;
   cycle_t unclocked_ = 0;  ///< first cycle without an edge
   std::uint64_t edges_ = 0;

@@ -140,9 +140,17 @@ struct twin_port_desc {
   std::unique_ptr<twin_port> (*make)(stream_base& stream, bool input, buffer_pool& buffers);
 };
 
+/// A value that a block sees beside its streams: what it is in cycle t, from what happened before
+/// t.
+struct twin_level_desc {
+  const char* name;
+  std::uint32_t (*value)(const parameters& params, std::span<stream_base* const> ports, cycle_t t);
+};
+
 struct twin_desc {
   const char* stage;
   std::vector<twin_port_desc> ports;
+  std::vector<twin_level_desc> levels = {};
 };
 
 /// nullptr for a stage without a twin.

@@ -23,21 +23,30 @@
         &(v).port##_push_o                                                                       \
   }
 
+#define CARILLON_LEVEL_PINS(v, level)             \
+  ::carillon::rtl_level {                         \
+#level, sizeof((v).level##_i), &(v).level##_i \
+  }
+
 // NOLINTEND(cppcoreguidelines-macro-usage)
 
 namespace carillon {
 
-/// `Model` is the class of the top module; `pins_of` lists its streams.
+/// `Model` is the class of the top module; `pins_of` lists its streams, `levels_of` its levels.
 template <class Model>
 class verilated_block final : public rtl_block {
  public:
   using pin_lister = std::vector<rtl_pins> (*)(Model&);
+  using level_lister = std::vector<rtl_level> (*)(Model&);
 
   /// Assertions of the RTL end the program; a block that is broken on purpose is better without.
-  verilated_block(pin_lister pins_of, bool assertions) {
+  verilated_block(pin_lister pins_of, bool assertions, level_lister levels_of = nullptr) {
     context_.assertOn(assertions);
     model_ = std::make_unique<Model>(&context_, "");
     pins_ = pins_of(*model_);
+    if (levels_of != nullptr) {
+      levels_ = levels_of(*model_);
+    }
   }
 
   ~verilated_block() override {
@@ -48,6 +57,8 @@ class verilated_block final : public rtl_block {
   }
 
   [[nodiscard]] std::span<const rtl_pins> pins() const override { return pins_; }
+
+  [[nodiscard]] std::span<const rtl_level> levels() const override { return levels_; }
 
   void reset() override {
     model_->rst_ni = 0;
@@ -93,6 +104,7 @@ class verilated_block final : public rtl_block {
   VerilatedContext context_;
   std::unique_ptr<Model> model_;
   std::vector<rtl_pins> pins_;
+  std::vector<rtl_level> levels_;
 };
 
 }  // namespace carillon

@@ -322,7 +322,7 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      "1", "TLP receive", 40, 1, 64, 0, 1, true, false,
      nullptr, 0},
     {"uar", "DB_REC and BF_BUFFER per UAR page; ownership; BlueFlame bursts assembled or rejected",
-     "2", "UAR", 10, 1, 16, 0, 1, true, false,
+     "2", "UAR", 10, 1, 16, 0, 1, true, true,
      stage_spec::uar::TimingTable, 5},
     {"wqe_fetch", "base and state lookup, round-robin arbiter over pending QPs, DMA read of WQEs; BlueFlame WQEs bypass the read",
      "3", "WQE fetch", 150, 1, 32, 32, 16, true, false,

@@ -2,6 +2,18 @@
 
 #include <memory>
 
+#include "Vuar__backpressure.h"
+#include "Vuar__busy.h"
+#include "Vuar__content_wqe.h"
+#include "Vuar__dead.h"
+#include "Vuar__deadline.h"
+#include "Vuar__early.h"
+#include "Vuar__order.h"
+#include "Vuar__owner.h"
+#include "Vuar__record.h"
+#include "Vuar__restart.h"
+#include "Vuar__room.h"
+#include "Vuar__timing.h"
 #include "Vwqe_parser__backpressure.h"
 #include "Vwqe_parser__behalf.h"
 #include "Vwqe_parser__busy.h"
@@ -12,6 +24,7 @@
 #include "Vwqe_parser__signature.h"
 #include "Vwqe_parser__slots.h"
 #include "Vwqe_parser__timing.h"
+#include "cosim/uar_pins.h"
 #include "cosim/wqe_parser_pins.h"
 
 namespace carillon {
@@ -26,9 +39,28 @@ void add(const char* variant) {
   });
 }
 
+template <class Model>
+void add_uar(const char* variant) {
+  rtl_registry::instance().add("uar", variant, [] {
+    return std::make_unique<verilated_block<Model>>(&uar_pins<Model>, false, &uar_levels<Model>);
+  });
+}
+
 }  // namespace
 
 void register_mutants() {
+  add_uar<Vuar__backpressure>("backpressure");
+  add_uar<Vuar__busy>("busy");
+  add_uar<Vuar__content_wqe>("content_wqe");
+  add_uar<Vuar__dead>("dead");
+  add_uar<Vuar__deadline>("deadline");
+  add_uar<Vuar__early>("early");
+  add_uar<Vuar__order>("order");
+  add_uar<Vuar__owner>("owner");
+  add_uar<Vuar__record>("record");
+  add_uar<Vuar__restart>("restart");
+  add_uar<Vuar__room>("room");
+  add_uar<Vuar__timing>("timing");
   add<Vwqe_parser__backpressure>("backpressure");
   add<Vwqe_parser__behalf>("behalf");
   add<Vwqe_parser__busy>("busy");
