@@ -85,50 +85,69 @@ class qp_contexts final : public stage {
   random_stream random_;
 };
 
-/// Pushes what `make` makes, each a message of its own.
-template <class T>
-class feeder final : public stage {
+/// Pushes stores and loads, each a message of its own.
+class bench_host final : public stage {
  public:
-  feeder(const char* name, sim_context& context, stream<T>& out, std::function<T()> make,
-         std::vector<trace_ref>& opened, pattern_gate gate, std::uint64_t count)
+  bench_host(const char* name, sim_context& context, uar_traffic& maker, stream<mmio_write>& writes,
+             stream<mmio_read>& reads, bench_pattern pattern, std::uint64_t seed,
+             std::uint64_t stores, std::uint64_t loads)
       : stage(name, context, "bench"),
-        out_(out),
-        make_(std::move(make)),
-        opened_(opened),
-        gate_(gate),
-        left_(count) {
-    out.from(*this, site());
-    if (left_ != 0) {
+        maker_(maker),
+        writes_(writes),
+        reads_(reads),
+        stores_{{pattern, seed, "stores"}, stores},
+        loads_{{pattern, seed, "loads"}, loads} {
+    writes.from(*this, site());
+    reads.from(*this, site());
+    if (stores != 0) {
       wake(1);
     }
   }
 
+  [[nodiscard]] const std::vector<trace_ref>& opened() const { return opened_; }
+
  private:
+  struct share {
+    pattern_gate gate;
+    std::uint64_t left = 0;
+  };
+
   void evaluate(cycle_t t) override {
-    if (left_ == 0) {
+    feed(t, writes_, stores_, [this] { return maker_.make_write(); });
+    feed(t, reads_, loads_, [this] { return maker_.make_read(); });
+  }
+
+  template <class T, class Make>
+  void feed(cycle_t t, stream<T>& out, share& part, Make make) {
+    if (part.left == 0) {
       return;
     }
-    if (!gate_.open(t)) {
+    if (!part.gate.open(t)) {
       wake(t + 1);
       return;
     }
-    if (!out_.has_credit(t)) {
-      out_.ask_credit(t);
+    if (!out.has_credit(t)) {
+      out.ask_credit(t);
       return;
     }
-    T item = make_();
+    if (out.port_free() > t + 1) {
+      wake(t + 1);
+      return;
+    }
+    T item = make();
     item.trace = context_.trace.open(time_of(t), {"bench", 0, 0, 0, item.length});
     opened_.push_back(item.trace);
-    out_.push(t, 1, std::move(item));
-    --left_;
+    out.push(t, 1, std::move(item));
+    --part.left;
     wake(t + 1);
   }
 
-  stream<T>& out_;
-  std::function<T()> make_;
-  std::vector<trace_ref>& opened_;
-  pattern_gate gate_;
-  std::uint64_t left_;
+  uar_traffic& maker_;
+  stream<mmio_write>& writes_;
+  stream<mmio_read>& reads_;
+  share stores_;
+  share loads_;
+  std::vector<trace_ref> opened_;
 };
 
 /// Counts what is taken.
@@ -225,14 +244,9 @@ lockstep_report run_uar_bench(const lockstep_options& options) {
 
   const uar_contexts what(context.params, options.seed);
   uar_traffic maker(what, options.seed, cover);
-  std::vector<trace_ref> opened;
   const std::uint64_t loads = options.transactions / StoresPerLoad;
-  feeder<mmio_write> stores(
-      "stores", context, writes, [&] { return maker.make_write(); }, opened,
-      {options.source, options.seed, "stores"}, options.transactions);
-  feeder<mmio_read> loader(
-      "loads", context, reads, [&] { return maker.make_read(); }, opened,
-      {options.source, options.seed, "loads"}, loads);
+  const bench_host pages("pages", context, maker, writes, reads, options.source, options.seed,
+                         options.transactions, loads);
   qp_contexts qps("qps", context, what, ctx_reads, ctx_lines, options.sink, options.seed);
 
   tally<mmio_write> taken(writes);
@@ -274,7 +288,7 @@ lockstep_report run_uar_bench(const lockstep_options& options) {
     context.check_drained();
   }
   // Stores that led nowhere.
-  for (const trace_ref each : opened) {
+  for (const trace_ref each : pages.opened()) {
     if (context.trace.live(each)) {
       context.trace.release(each);
     }

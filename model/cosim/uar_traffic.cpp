@@ -325,25 +325,25 @@ void uar_traffic::anything(std::size_t page) {
 }
 
 mmio_read uar_traffic::make_read() {
-  const std::size_t page = random_.below(what_.pages.size());
+  const std::size_t page = loads_.below(what_.pages.size());
   mmio_read item;
   item.function = what_.pages[page].function;
   item.bar = 2;
   item.length = 8;
   std::uint32_t offset = uar_page::DbRec;
-  switch (random_.below(8)) {
+  switch (loads_.below(8)) {
     case 0:
-      offset = Bf + 8 * static_cast<std::uint32_t>(random_.below(BfBytes / 8));
+      offset = Bf + 8 * static_cast<std::uint32_t>(loads_.below(BfBytes / 8));
       cover_.hit("read.bf_buffer");
       break;
     case 1:
-      offset = static_cast<std::uint32_t>(random_.below(UarPageBytes / 4)) * 4;
+      offset = static_cast<std::uint32_t>(loads_.below(UarPageBytes / 4)) * 4;
       item.length = 4;
       cover_.hit("read.elsewhere");
       break;
     case 2:
     case 3:
-      offset += 4 * static_cast<std::uint32_t>(random_.below(2));
+      offset += 4 * static_cast<std::uint32_t>(loads_.below(2));
       item.length = 4;
       cover_.hit("read.half");
       break;
@@ -352,8 +352,8 @@ mmio_read uar_traffic::make_read() {
       break;
   }
   item.offset = std::uint64_t{what_.pages[page].page} * UarPageBytes + offset;
-  item.requester = static_cast<std::uint16_t>(random_.next());
-  item.tag = static_cast<std::uint16_t>(random_.below(1024));
+  item.requester = static_cast<std::uint16_t>(loads_.next());
+  item.tag = static_cast<std::uint16_t>(loads_.below(1024));
   return item;
 }
 

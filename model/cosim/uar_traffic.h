@@ -32,6 +32,7 @@ class uar_traffic {
   uar_traffic(const uar_contexts& what, std::uint64_t seed, coverage& cover)
       : what_(what),
         random_(seed, "uar_bench/stores"),
+        loads_(seed, "uar_bench/loads"),
         cover_(cover),
         scripts_(what.pages.size()) {}
 
@@ -66,6 +67,7 @@ class uar_traffic {
 
   const uar_contexts& what_;
   random_stream random_;
+  random_stream loads_;  ///< stores do not depend on when loads are made
   coverage& cover_;
   std::vector<script> scripts_;  ///< by page
   std::size_t current_ = 0;      ///< page that is written now
