@@ -315,8 +315,9 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
       "pcie_rx", pcie_rx::ports{port, functions, *uar_writes, *uar_reads, *register_writes,
                                 *register_reads, *completion_tlps, *refusals, *config_requests,
                                 *request_errors, [this] { dma->on_credits(); }});
-  add<uar>("uar", uar::ports{*uar_writes, *uar_reads, *uar_answers, *uar_context.reads,
-                             *uar_context.lines, *doorbells, *queue_doorbells});
+  add_twin<uar>({*uar_writes, *uar_reads, *uar_answers, *uar_context.reads, *uar_context.lines,
+                 *doorbells, *queue_doorbells},
+                options);
   add_twin<wqe_fetch>({*doorbells, *fetch_context.reads, *fetch_context.lines, *fetch_dma.reads,
                        *fetch_dma.done, *fetch_commands, *refetches, *wqes},
                       options);

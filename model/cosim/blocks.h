@@ -8,6 +8,7 @@
 namespace carillon {
 
 std::unique_ptr<rtl_block> make_tx_mac_block();
+std::unique_ptr<rtl_block> make_uar_block();
 std::unique_ptr<rtl_block> make_wqe_fetch_block();
 std::unique_ptr<rtl_block> make_wqe_parser_block();
 

@@ -16,6 +16,7 @@ struct bench_entry {
 
 constexpr bench_entry Benches[] = {
     {"tx_mac", run_tx_mac_bench},
+    {"uar", run_uar_bench},
     {"wqe_fetch", run_wqe_fetch_bench},
     {"wqe_parser", run_wqe_parser_bench},
 };

@@ -38,6 +38,7 @@ rtl_registry& rtl_registry::instance() {
 rtl_registry::rtl_registry() {
 #if CARILLON_RTL
   add("tx_mac", "", make_tx_mac_block);
+  add("uar", "", make_uar_block);
   add("wqe_fetch", "", make_wqe_fetch_block);
   add("wqe_parser", "", make_wqe_parser_block);
 #endif

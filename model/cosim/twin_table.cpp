@@ -1,5 +1,7 @@
 // The port table of every twin. A new twin needs an entry here, <stage>_block.cpp, and beat_codec<>
 // for item types that no other twin has.
+#include <bit>
+
 #include "common/tx_pacer.h"
 #include "cosim/twin_port.h"
 #include "cosim/tx_mac_beats.h"
@@ -37,12 +39,48 @@ std::uint32_t tx_mac_cycle_credit(const parameters& params, std::span<stream_bas
   return tx_pacer(params).cycle_credit();
 }
 
+// Levels of uar
+// ------------------------------------------------------------------------------------------------
+
+std::uint32_t uar_log_pages(const parameters& params, std::span<stream_base* const> /*ports*/,
+                            cycle_t /*t*/) {
+  return static_cast<std::uint32_t>(
+      std::bit_width(static_cast<std::uint64_t>(params.nic.uar_pages) - 1));
+}
+
+std::uint32_t uar_bf_slots(const parameters& params, std::span<stream_base* const> /*ports*/,
+                           cycle_t /*t*/) {
+  return static_cast<std::uint32_t>(params.uar.bf_slots);
+}
+
+std::uint32_t uar_bf_timeout(const parameters& params, std::span<stream_base* const> /*ports*/,
+                             cycle_t /*t*/) {
+  return static_cast<std::uint32_t>(params.uar.bf_timeout_cycles);
+}
+
+/// The fill of the queue of writes, before one of them may be taken in this cycle.
+std::uint32_t uar_writes_waiting(const parameters& /*params*/, std::span<stream_base* const> ports,
+                                 cycle_t t) {
+  auto& writes = dynamic_cast<stream<mmio_write>&>(*ports[1]);
+  std::uint32_t visible = writes.size() + (writes.taken_in(t) ? 1 : 0);
+  writes.in_flight(t, [&](const mmio_write&) { --visible; });
+  return visible;
+}
+
 const std::vector<twin_desc>& twins() {
   static const std::vector<twin_desc> Table = {
       {.stage = "tx_mac",
        .ports = {in<frame_item, mac_frame_codec>("frame"),
                  out<frame_item, wire_frame_codec>("wire")},
        .levels = {{"byte_cost", tx_mac_byte_cost}, {"cycle_credit", tx_mac_cycle_credit}}},
+      {"uar",
+       {in<context_line>("ctx_line"), in<mmio_write>("write"), in<mmio_read>("read"),
+        out<context_read>("ctx_read"), out<doorbell>("doorbell"),
+        out<queue_doorbell>("queue_doorbell"), out<mmio_answer>("answer")},
+       {{"log_pages", uar_log_pages},
+        {"bf_slots", uar_bf_slots},
+        {"bf_timeout", uar_bf_timeout},
+        {"writes_waiting", uar_writes_waiting}}},
       {.stage = "wqe_fetch",
        .ports = {in<doorbell, fetch_doorbell_codec>("doorbells"),
                  out<context_read>("context_reads"), in<context_line>("context_lines"),

@@ -9,6 +9,18 @@
 #include "Vtx_mac__fcs_seed.h"
 #include "Vtx_mac__gap.h"
 #include "Vtx_mac__timing.h"
+#include "Vuar__backpressure.h"
+#include "Vuar__busy.h"
+#include "Vuar__content_wqe.h"
+#include "Vuar__dead.h"
+#include "Vuar__deadline.h"
+#include "Vuar__early.h"
+#include "Vuar__order.h"
+#include "Vuar__owner.h"
+#include "Vuar__record.h"
+#include "Vuar__restart.h"
+#include "Vuar__room.h"
+#include "Vuar__timing.h"
 #include "Vwqe_fetch__arbiter.h"
 #include "Vwqe_fetch__backpressure.h"
 #include "Vwqe_fetch__busy.h"
@@ -27,6 +39,7 @@
 #include "Vwqe_parser__slots.h"
 #include "Vwqe_parser__timing.h"
 #include "cosim/tx_mac_pins.h"
+#include "cosim/uar_pins.h"
 #include "cosim/wqe_fetch_pins.h"
 #include "cosim/wqe_parser_pins.h"
 
@@ -57,6 +70,13 @@ void add_fetch(const char* variant) {
   });
 }
 
+template <class Model>
+void add_uar(const char* variant) {
+  rtl_registry::instance().add("uar", variant, [] {
+    return std::make_unique<verilated_block<Model>>(&uar_pins<Model>, false, &uar_levels<Model>);
+  });
+}
+
 }  // namespace
 
 void register_mutants() {
@@ -67,6 +87,18 @@ void register_mutants() {
   add_tx_mac<Vtx_mac__fcs_seed>("fcs_seed");
   add_tx_mac<Vtx_mac__gap>("gap");
   add_tx_mac<Vtx_mac__timing>("timing");
+  add_uar<Vuar__backpressure>("backpressure");
+  add_uar<Vuar__busy>("busy");
+  add_uar<Vuar__content_wqe>("content_wqe");
+  add_uar<Vuar__dead>("dead");
+  add_uar<Vuar__deadline>("deadline");
+  add_uar<Vuar__early>("early");
+  add_uar<Vuar__order>("order");
+  add_uar<Vuar__owner>("owner");
+  add_uar<Vuar__record>("record");
+  add_uar<Vuar__restart>("restart");
+  add_uar<Vuar__room>("room");
+  add_uar<Vuar__timing>("timing");
   add_fetch<Vwqe_fetch__arbiter>("arbiter");
   add_fetch<Vwqe_fetch__backpressure>("backpressure");
   add_fetch<Vwqe_fetch__busy>("busy");
