@@ -96,11 +96,17 @@ inline constexpr unsigned Arbiter = 10;
 inline constexpr unsigned Done = 9;
 // WQEBBs fetched for one QP per grant, at most (assumed)
 inline constexpr unsigned GrantWqebbs = 4;
+// lookups under way, and the entries of their answers (assumed)
+inline constexpr unsigned Lookups = 16;
+// entries of the stream of context reads (assumed)
+inline constexpr unsigned CtxReadDepth = 8;
 inline constexpr stage_timing_desc TimingTable[] = {
     {"lookup", 5, "reference", "base and state lookup in the context RAM"},
     {"arbiter", 10, "assumed", "arbitration and request generation"},
     {"done", 9, "assumed", "from the completion's arrival in the core to the WQE visible"},
     {"grant_wqebbs", 4, "assumed", "WQEBBs fetched for one QP per grant, at most"},
+    {"lookups", 16, "assumed", "lookups under way, and the entries of their answers"},
+    {"ctx_read_depth", 8, "assumed", "entries of the stream of context reads"},
 };
 }  // namespace wqe_fetch
 
@@ -325,8 +331,8 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      "2", "UAR", 10, 1, 16, 0, 1, true, true,
      stage_spec::uar::TimingTable, 5},
     {"wqe_fetch", "base and state lookup, round-robin arbiter over pending QPs, DMA read of WQEs; BlueFlame WQEs bypass the read",
-     "3", "WQE fetch", 150, 1, 32, 32, 16, true, false,
-     stage_spec::wqe_fetch::TimingTable, 4},
+     "3", "WQE fetch", 150, 1, 32, 32, 16, true, true,
+     stage_spec::wqe_fetch::TimingTable, 6},
     {"qpc_ram", "context RAM: lines by kind and index, read ports with fixed priority, write-first",
      "4", "context fetch", 5, 1, 16, 0, 1, true, false,
      stage_spec::qpc_ram::TimingTable, 4},
@@ -343,7 +349,7 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      "7", "packet build", 30, 1, 264, 0, 66, true, false,
      nullptr, 0},
     {"tx_mac", "FCS, serialisation",
-     "8", "TX MAC", 20, 1, 132, 0, 66, true, false,
+     "8", "TX MAC", 20, 1, 132, 0, 66, true, true,
      nullptr, 0},
     {"rx_mac", "FCS check, receive buffer, for frames from the wire and for looped ones",
      "", "", 20, 1, 132, 0, 66, false, false,

@@ -196,6 +196,168 @@ struct wqe_beat {
   bool operator==(const wqe_beat&) const = default;
 };
 
+// Change of a QP's state, pcie_endpoint to wqe_fetch.
+struct fetch_command {
+  static constexpr unsigned Width = 539;
+  static constexpr unsigned Words = 17;
+  static constexpr const char* Name = "fetch_command";
+  static constexpr std::array<stream_field_desc, 3> Fields = {{
+      {"qpn", 515, 24},
+      {"state", 512, 3},
+      {"common", 0, 512},
+  }};
+
+  // QP
+  std::uint32_t qpn{};
+  // its new state
+  qp_state state{};
+  // its common line as the command has left it
+  std::array<std::uint8_t, 64> common{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 17 * sizeof *w);
+    bytes::put_bits(w, 515, 24, qpn);
+    bytes::put_bits(w, 512, 3, static_cast<std::uint64_t>(state));
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(common.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static fetch_command unpack(const std::uint32_t* w) {
+    fetch_command x;
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 515, 24));
+    x.state = static_cast<qp_state>(bytes::get_bits(w, 512, 3));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.common.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const fetch_command&) const = default;
+};
+
+// A send queue goes back, tx_sched to wqe_fetch.
+struct refetch_beat {
+  static constexpr unsigned Width = 48;
+  static constexpr unsigned Words = 2;
+  static constexpr const char* Name = "refetch_beat";
+  static constexpr std::array<stream_field_desc, 3> Fields = {{
+      {"qpn", 24, 24},
+      {"epoch", 16, 8},
+      {"wqe_index", 0, 16},
+  }};
+
+  // QP
+  std::uint32_t qpn{};
+  // its new go-back count
+  std::uint8_t epoch{};
+  // index to go on at
+  std::uint16_t wqe_index{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 2 * sizeof *w);
+    bytes::put_bits(w, 24, 24, qpn);
+    bytes::put_bits(w, 16, 8, epoch);
+    bytes::put_bits(w, 0, 16, wqe_index);
+  }
+
+  [[nodiscard]] static refetch_beat unpack(const std::uint32_t* w) {
+    refetch_beat x;
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 24, 24));
+    x.epoch = static_cast<std::uint8_t>(bytes::get_bits(w, 16, 8));
+    x.wqe_index = static_cast<std::uint16_t>(bytes::get_bits(w, 0, 16));
+    return x;
+  }
+
+  bool operator==(const refetch_beat&) const = default;
+};
+
+// Read of up to four WQEBBs, wqe_fetch to dma_engine.
+struct wqe_read {
+  static constexpr unsigned Width = 94;
+  static constexpr unsigned Words = 3;
+  static constexpr const char* Name = "wqe_read";
+  static constexpr std::array<stream_field_desc, 4> Fields = {{
+      {"function_id", 78, 16},
+      {"address", 14, 64},
+      {"length", 5, 9},
+      {"cookie", 0, 5},
+  }};
+
+  // owner of the QP
+  std::uint16_t function_id{};
+  // IOVA
+  std::uint64_t address{};
+  // bytes
+  std::uint16_t length{};
+  // slot of the read, comes back with the answer
+  std::uint8_t cookie{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 3 * sizeof *w);
+    bytes::put_bits(w, 78, 16, function_id);
+    bytes::put_bits(w, 14, 64, address);
+    bytes::put_bits(w, 5, 9, length);
+    bytes::put_bits(w, 0, 5, cookie);
+  }
+
+  [[nodiscard]] static wqe_read unpack(const std::uint32_t* w) {
+    wqe_read x;
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 78, 16));
+    x.address = static_cast<std::uint64_t>(bytes::get_bits(w, 14, 64));
+    x.length = static_cast<std::uint16_t>(bytes::get_bits(w, 5, 9));
+    x.cookie = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 5));
+    return x;
+  }
+
+  bool operator==(const wqe_read&) const = default;
+};
+
+// Such a read is answered, dma_engine to wqe_fetch, with all its bytes: the engine has put them
+// together.
+struct wqe_answer {
+  static constexpr unsigned Width = 2056;
+  static constexpr unsigned Words = 65;
+  static constexpr const char* Name = "wqe_answer";
+  static constexpr std::array<stream_field_desc, 3> Fields = {{
+      {"cookie", 2051, 5},
+      {"status", 2048, 3},
+      {"data", 0, 2048},
+  }};
+
+  // slot of the read
+  std::uint8_t cookie{};
+  // how it ended; the bytes count only when ok
+  read_result status{};
+  // the WQEBBs, first at the top
+  std::array<std::uint8_t, 256> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 65 * sizeof *w);
+    bytes::put_bits(w, 2051, 5, cookie);
+    bytes::put_bits(w, 2048, 3, static_cast<std::uint64_t>(status));
+    for (unsigned i = 0; i < 64; ++i) {
+      w[63 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static wqe_answer unpack(const std::uint32_t* w) {
+    wqe_answer x;
+    x.cookie = static_cast<std::uint8_t>(bytes::get_bits(w, 2051, 5));
+    x.status = static_cast<read_result>(bytes::get_bits(w, 2048, 3));
+    for (unsigned i = 0; i < 64; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[63 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const wqe_answer&) const = default;
+};
+
 // Read request to the context RAM.
 struct ctx_req {
   static constexpr unsigned Width = 76;
@@ -439,6 +601,161 @@ struct work_beat {
   }
 
   bool operator==(const work_beat&) const = default;
+};
+
+// 64 bytes of an Ethernet frame without FCS. All fields but first, last and data are the same in
+// every beat; bytes beyond the frame are zero.
+struct frame_beat {
+  static constexpr unsigned Width = 581;
+  static constexpr unsigned Words = 19;
+  static constexpr const char* Name = "frame_beat";
+  static constexpr std::array<stream_field_desc, 10> Fields = {{
+      {"trace_id", 549, 32},
+      {"function_id", 533, 16},
+      {"length", 520, 13},
+      {"pcp", 517, 3},
+      {"first_packet", 516, 1},
+      {"last_packet", 515, 1},
+      {"looped", 514, 1},
+      {"first", 513, 1},
+      {"last", 512, 1},
+      {"data", 0, 512},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // that sends it
+  std::uint16_t function_id{};
+  // bytes, FCS not included
+  std::uint16_t length{};
+  // its priority, tagged or not
+  std::uint8_t pcp{};
+  // of its message
+  std::uint8_t first_packet{};
+  // of its message
+  std::uint8_t last_packet{};
+  // it never is on the wire
+  std::uint8_t looped{};
+  // first beat
+  std::uint8_t first{};
+  // last beat
+  std::uint8_t last{};
+  // bytes of the frame
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 19 * sizeof *w);
+    bytes::put_bits(w, 549, 32, trace_id);
+    bytes::put_bits(w, 533, 16, function_id);
+    bytes::put_bits(w, 520, 13, length);
+    bytes::put_bits(w, 517, 3, pcp);
+    bytes::put_bits(w, 516, 1, first_packet);
+    bytes::put_bits(w, 515, 1, last_packet);
+    bytes::put_bits(w, 514, 1, looped);
+    bytes::put_bits(w, 513, 1, first);
+    bytes::put_bits(w, 512, 1, last);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static frame_beat unpack(const std::uint32_t* w) {
+    frame_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 549, 32));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 533, 16));
+    x.length = static_cast<std::uint16_t>(bytes::get_bits(w, 520, 13));
+    x.pcp = static_cast<std::uint8_t>(bytes::get_bits(w, 517, 3));
+    x.first_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 516, 1));
+    x.last_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 515, 1));
+    x.looped = static_cast<std::uint8_t>(bytes::get_bits(w, 514, 1));
+    x.first = static_cast<std::uint8_t>(bytes::get_bits(w, 513, 1));
+    x.last = static_cast<std::uint8_t>(bytes::get_bits(w, 512, 1));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const frame_beat&) const = default;
+};
+
+// 64 bytes of an Ethernet frame on its way to the serializer, tx_mac to the wire. All fields but
+// first, last, fcs and data are the same in every beat; bytes beyond the frame are zero.
+struct wire_beat {
+  static constexpr unsigned Width = 612;
+  static constexpr unsigned Words = 20;
+  static constexpr const char* Name = "wire_beat";
+  static constexpr std::array<stream_field_desc, 10> Fields = {{
+      {"trace_id", 580, 32},
+      {"function_id", 564, 16},
+      {"length", 551, 13},
+      {"pcp", 548, 3},
+      {"first_packet", 547, 1},
+      {"last_packet", 546, 1},
+      {"first", 545, 1},
+      {"last", 544, 1},
+      {"fcs", 512, 32},
+      {"data", 0, 512},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // that sends it
+  std::uint16_t function_id{};
+  // bytes, FCS not included
+  std::uint16_t length{};
+  // its priority, tagged or not
+  std::uint8_t pcp{};
+  // of its message
+  std::uint8_t first_packet{};
+  // of its message
+  std::uint8_t last_packet{};
+  // first beat
+  std::uint8_t first{};
+  // last beat
+  std::uint8_t last{};
+  // of the frame, in its last beat, else zero; follows the last byte, least significant byte
+  // first
+  std::uint32_t fcs{};
+  // bytes of the frame
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 20 * sizeof *w);
+    bytes::put_bits(w, 580, 32, trace_id);
+    bytes::put_bits(w, 564, 16, function_id);
+    bytes::put_bits(w, 551, 13, length);
+    bytes::put_bits(w, 548, 3, pcp);
+    bytes::put_bits(w, 547, 1, first_packet);
+    bytes::put_bits(w, 546, 1, last_packet);
+    bytes::put_bits(w, 545, 1, first);
+    bytes::put_bits(w, 544, 1, last);
+    bytes::put_bits(w, 512, 32, fcs);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static wire_beat unpack(const std::uint32_t* w) {
+    wire_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 580, 32));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 564, 16));
+    x.length = static_cast<std::uint16_t>(bytes::get_bits(w, 551, 13));
+    x.pcp = static_cast<std::uint8_t>(bytes::get_bits(w, 548, 3));
+    x.first_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 547, 1));
+    x.last_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 546, 1));
+    x.first = static_cast<std::uint8_t>(bytes::get_bits(w, 545, 1));
+    x.last = static_cast<std::uint8_t>(bytes::get_bits(w, 544, 1));
+    x.fcs = static_cast<std::uint32_t>(bytes::get_bits(w, 512, 32));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const wire_beat&) const = default;
 };
 
 // Posted write that hit a BAR, pcie_rx to uar. A longer one keeps its first 64 bytes; bytes
@@ -752,14 +1069,21 @@ struct queue_doorbell_beat {
 };
 
 using stream_types = bytes::type_list<
-    wqe_beat, ctx_req, ctx_rsp, work_beat, mmio_write_beat, mmio_read_beat, mmio_answer_beat,
-    doorbell_beat, queue_doorbell_beat>;
+    wqe_beat, fetch_command, refetch_beat, wqe_read, wqe_answer, ctx_req, ctx_rsp, work_beat,
+    frame_beat, wire_beat, mmio_write_beat, mmio_read_beat, mmio_answer_beat, doorbell_beat,
+    queue_doorbell_beat>;
 
-inline constexpr std::array<stream_desc, 9> StreamTable = {{
+inline constexpr std::array<stream_desc, 15> StreamTable = {{
     {"wqe_beat", 620, wqe_beat::Fields.data(), 11},
+    {"fetch_command", 539, fetch_command::Fields.data(), 3},
+    {"refetch_beat", 48, refetch_beat::Fields.data(), 3},
+    {"wqe_read", 94, wqe_read::Fields.data(), 4},
+    {"wqe_answer", 2056, wqe_answer::Fields.data(), 3},
     {"ctx_req", 76, ctx_req::Fields.data(), 4},
     {"ctx_rsp", 573, ctx_rsp::Fields.data(), 5},
     {"work_beat", 965, work_beat::Fields.data(), 25},
+    {"frame_beat", 581, frame_beat::Fields.data(), 10},
+    {"wire_beat", 612, wire_beat::Fields.data(), 10},
     {"mmio_write_beat", 611, mmio_write_beat::Fields.data(), 6},
     {"mmio_read_beat", 131, mmio_read_beat::Fields.data(), 7},
     {"mmio_answer_beat", 171, mmio_answer_beat::Fields.data(), 9},

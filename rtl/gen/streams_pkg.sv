@@ -56,6 +56,40 @@ package streams_pkg;
   } wqe_beat_t;
   localparam int unsigned WqeBeatWidth = 620;
 
+  // Change of a QP's state, pcie_endpoint to wqe_fetch.
+  typedef struct packed {
+    logic [23:0] qpn;  // QP
+    logic [2:0] state;  // its new state; qp_state_e
+    logic [511:0] common;  // its common line as the command has left it
+  } fetch_command_t;
+  localparam int unsigned FetchCommandWidth = 539;
+
+  // A send queue goes back, tx_sched to wqe_fetch.
+  typedef struct packed {
+    logic [23:0] qpn;  // QP
+    logic [7:0] epoch;  // its new go-back count
+    logic [15:0] wqe_index;  // index to go on at
+  } refetch_beat_t;
+  localparam int unsigned RefetchBeatWidth = 48;
+
+  // Read of up to four WQEBBs, wqe_fetch to dma_engine.
+  typedef struct packed {
+    logic [15:0] function_id;  // owner of the QP
+    logic [63:0] address;  // IOVA
+    logic [8:0] length;  // bytes
+    logic [4:0] cookie;  // slot of the read, comes back with the answer
+  } wqe_read_t;
+  localparam int unsigned WqeReadWidth = 94;
+
+  // Such a read is answered, dma_engine to wqe_fetch, with all its bytes: the engine has put them
+  // together.
+  typedef struct packed {
+    logic [4:0] cookie;  // slot of the read
+    logic [2:0] status;  // how it ended; the bytes count only when ok; read_result_e
+    logic [2047:0] data;  // the WQEBBs, first at the top
+  } wqe_answer_t;
+  localparam int unsigned WqeAnswerWidth = 2056;
+
   // Read request to the context RAM.
   typedef struct packed {
     logic [31:0] trace_id;  // message, 0 for none
@@ -105,6 +139,38 @@ package streams_pkg;
     logic [511:0] data;  // 64 bytes of the body, zero beyond its end
   } work_beat_t;
   localparam int unsigned WorkBeatWidth = 965;
+
+  // 64 bytes of an Ethernet frame without FCS. All fields but first, last and data are the same
+  // in every beat; bytes beyond the frame are zero.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [15:0] function_id;  // that sends it
+    logic [12:0] length;  // bytes, FCS not included
+    logic [2:0] pcp;  // its priority, tagged or not
+    logic first_packet;  // of its message
+    logic last_packet;  // of its message
+    logic looped;  // it never is on the wire
+    logic first;  // first beat
+    logic last;  // last beat
+    logic [511:0] data;  // bytes of the frame
+  } frame_beat_t;
+  localparam int unsigned FrameBeatWidth = 581;
+
+  // 64 bytes of an Ethernet frame on its way to the serializer, tx_mac to the wire. All fields
+  // but first, last, fcs and data are the same in every beat; bytes beyond the frame are zero.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [15:0] function_id;  // that sends it
+    logic [12:0] length;  // bytes, FCS not included
+    logic [2:0] pcp;  // its priority, tagged or not
+    logic first_packet;  // of its message
+    logic last_packet;  // of its message
+    logic first;  // first beat
+    logic last;  // last beat
+    logic [31:0] fcs;
+    logic [511:0] data;  // bytes of the frame
+  } wire_beat_t;
+  localparam int unsigned WireBeatWidth = 612;
 
   // Posted write that hit a BAR, pcie_rx to uar. A longer one keeps its first 64 bytes; bytes
   // beyond its length are zero.
