@@ -82,10 +82,6 @@ class verilated_block final : public rtl_block {
     return levels_;
   }
 
-  [[nodiscard]] std::span<const rtl_level> levels() const override {
-    return levels_;
-  }
-
   void reset() override {
     model_->rst_ni = 0;
     for (int i = 0; i < 2; ++i) {

@@ -148,10 +148,10 @@ void uar_rules::took_line(cycle_t t, const context_line& line) {
   accepted_ = line.valid && owner.valid != 0 && owner.function_id == rung_.page.function &&
               owner.uar_page == rung_.page.page;
   if (!accepted_) {
-    nic_.counters.add_for(event.page.function, counter::DbIgnoredOwner);
+    nic_.counters.add_for(rung_.page.function, counter::DbIgnoredOwner);
     return;
   }
-  nic_.counters.add_for(event.page.function, counter::Doorbells);
+  nic_.counters.add_for(rung_.page.function, counter::Doorbells);
   core_.accepted(rung_.page, rung_.record);
   io_.doorbells.reserve(t, 1);
   bells_.push({line.trace, t});
