@@ -5,6 +5,7 @@
 #include "common/items.h"
 #include "common/nic_shared.h"
 #include "cosim/bench_parts.h"
+#include "cosim/coverage.h"
 #include "cosim/stage_benches.h"
 #include "cosim/uar_traffic.h"
 #include "gen/stages.h"
@@ -184,16 +185,6 @@ constexpr counted_bin Counted[] = {
     {"result.slots", counter::BfDiscardedSlots},
 };
 
-void declare_results(coverage& cover) {
-  for (const counted_bin& each : Counted) {
-    cover.declare({each.bin});
-  }
-  cover.declare({"bell.plain", "bell.blueflame_1", "bell.blueflame_2", "bell.blueflame_3",
-                 "bell.blueflame_4", "answer.zero", "answer.record"});
-  cover.declare({"wait.lookups", "wait.posted_writes", "wait.burst", "wait.credit_lookup",
-                 "wait.credit_doorbell", "wait.credit_queue_doorbell", "wait.credit_answer"});
-}
-
 void see_bell(coverage& cover, const doorbell& bell) {
   if (!bell.blueflame) {
     cover.hit("bell.plain");
@@ -230,9 +221,7 @@ lockstep_report run_uar_bench(const lockstep_options& options) {
                               {{options.stage, options.variant}},
                               replay_command(options)});
   run_digest digest(context);
-  coverage cover;
-  uar_traffic::declare(cover);
-  declare_results(cover);
+  coverage cover(options.stage);
 
   stream<mmio_write> writes(context, "bench.write", stage_spec::pcie_rx::Depth);
   stream<mmio_read> reads(context, "bench.read", 8);

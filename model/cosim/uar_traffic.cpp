@@ -44,21 +44,6 @@ uar_contexts::uar_contexts(const parameters& params, std::uint64_t seed) {
   }
 }
 
-void uar_traffic::declare(coverage& cover) {
-  cover.declare({"doorbell.whole", "doorbell.halves", "doorbell.first_half", "doorbell.second_half",
-                 "doorbell.halves_and_whole"});
-  cover.declare({"qp.owner", "qp.other_page", "qp.other_function", "qp.unknown"});
-  cover.declare({"chunk.8", "chunk.16", "chunk.32", "chunk.64"});
-  cover.declare({"burst.in_order", "burst.shuffled", "burst.of_8_byte_stores", "burst.broken_off",
-                 "burst.a_chunk_twice", "burst.first_chunk_twice", "burst.too_long",
-                 "burst.two_mixed", "burst.one_after_the_other", "burst.size_zero"});
-  cover.declare({"burst.blocks_1", "burst.blocks_2", "burst.blocks_3", "burst.blocks_4"});
-  cover.declare({"queue.cq", "queue.eq", "queue.eq_arm", "queue.wrong_size"});
-  cover.declare(
-      {"ignored.length", "ignored.place", "ignored.crosses_the_end", "ignored.misaligned"});
-  cover.declare({"read.whole", "read.half", "read.bf_buffer", "read.elsewhere"});
-}
-
 mmio_write uar_traffic::store(std::size_t page, std::uint32_t offset, std::uint16_t length) const {
   mmio_write item;
   item.function = what_.pages[page].function;

@@ -36,9 +36,6 @@ class uar_traffic {
         cover_(cover),
         scripts_(what.pages.size()) {}
 
-  /// The bins that this class hits.
-  static void declare(coverage& cover);
-
   mmio_write make_write();
   mmio_read make_read();
 

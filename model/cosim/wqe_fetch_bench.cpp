@@ -7,6 +7,7 @@
 #include "common/items.h"
 #include "common/nic_shared.h"
 #include "cosim/bench_parts.h"
+#include "cosim/coverage.h"
 #include "cosim/stage_benches.h"
 #include "cosim/wqe_fetch_traffic.h"
 #include "gen/stages.h"
@@ -202,12 +203,7 @@ lockstep_report run_wqe_fetch_bench(const lockstep_options& options) {
                               {{options.stage, options.variant}},
                               replay_command(options)});
   run_digest digest(context);
-  coverage cover;
-  wqe_fetch_traffic::declare(cover);
-  for (const counted& each : Counted) {
-    cover.declare({each.bin});
-  }
-  cover.declare({"wait.lookups", "wait.credit_context_read", "wait.order"});
+  coverage cover(options.stage);
 
   stream<doorbell> doorbells(context, "bench.doorbell", stage_spec::uar::Depth);
   stream<context_read> context_reads(context, "bench.context_read", spec::CtxReadDepth);

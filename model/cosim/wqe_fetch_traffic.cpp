@@ -40,27 +40,6 @@ wqe_fetch_traffic::wqe_fetch_traffic(buffer_pool& buffers, std::uint64_t seed, c
   }
 }
 
-void wqe_fetch_traffic::declare(coverage& cover) {
-  cover.declare({"bell.posted", "bell.full_queue", "bell.again", "bell.old", "bell.ahead",
-                 "bell.behind", "bell.no_size", "bell.down"});
-  cover.declare({"blueflame.next", "blueflame.misplaced", "blueflame.longest", "blueflame.down"});
-  cover.declare({"command.reset", "command.rts", "command.rts_without_context", "command.other",
-                 "command.unknown_qp"});
-  cover.declare({"go_back.nowhere", "go_back.under_way", "go_back.some", "go_back.to_the_first",
-                 "go_back.down"});
-  for (unsigned i = 0; i < 8; ++i) {
-    cover.declare({fmt::format("state.{}", to_string(static_cast<qp_state>(i))).c_str()});
-  }
-  for (unsigned wqebbs = 1; wqebbs <= spec::GrantWqebbs; ++wqebbs) {
-    cover.declare({fmt::format("read.{}", wqebbs).c_str()});
-  }
-  cover.declare({"read.to_the_page", "read.to_the_ring", "read.failed", "read.given_up"});
-  for (unsigned beats = 1; beats <= spec::MaxBeats; ++beats) {
-    cover.declare({fmt::format("beats.{}", beats).c_str()});
-  }
-  cover.declare({"wqe.fetched", "wqe.blueflame", "wqe.failed", "wqe.no_size", "wqe.largest"});
-}
-
 wqe_fetch_traffic::send_queue* wqe_fetch_traffic::find(std::uint32_t qpn) {
   const auto found = std::find_if(queues_.begin(), queues_.end(),
                                   [qpn](const send_queue& each) { return each.qpn == qpn; });

@@ -19,9 +19,6 @@ class wqe_fetch_traffic {
  public:
   wqe_fetch_traffic(buffer_pool& buffers, std::uint64_t seed, coverage& cover);
 
-  /// The bins that this class hits.
-  static void declare(coverage& cover);
-
   /// Learns what came out before cycle t; to be called before anything is made in t.
   void catch_up(cycle_t t);
   /// Nothing if all the queues that were drawn are full.
