@@ -41,6 +41,8 @@ uar_rules::uar_rules(nic_shared& nic, trace_site site, const uar_ports& io)
       log_pages_(log_pages(nic.context.params)),
       core_(static_cast<unsigned>(nic.context.params.uar.bf_slots),
             static_cast<cycle_t>(nic.context.params.uar.bf_timeout_cycles), nic.counters) {
+  CARILLON_CHECK(nic.context.params.uar.bf_slots <= spec::Bursts, "{} slots, {} are built",
+                 nic.context.params.uar.bf_slots, spec::Bursts);
   const auto require = [](const stream_base& port, unsigned depth) {
     if (port.depth() != depth) {
       throw config_error(

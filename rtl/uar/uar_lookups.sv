@@ -1,6 +1,6 @@
-// The lookups of QP contexts, in order: those under way and those that wait to be sent. A burst that
-// times out may lead to one whatever else is under way, a write to two; so there is a place for
-// every lookup and every open burst.
+// The lookups of QP contexts, in order: those under way and those that wait to be sent. A burst
+// that times out may lead to one whatever else is under way, a write to two; so there is a place
+// for every lookup and every open burst.
 `include "assertions.svh"
 
 module uar_lookups #(
