@@ -168,6 +168,8 @@ class tx_mac_mutant : public testing::TestWithParam<planted> {};
 TEST_P(tx_mac_mutant, is_caught_and_named) {
   register_mutants();
   lockstep_options options = traffic(20000, 11);
+  // A slow wire: it is often busy long after the last beat has left.
+  options.sink = bench_pattern::every_4th;
   options.variant = GetParam().variant;
   try {
     run_lockstep(options);

@@ -73,12 +73,13 @@ class bench_wire final : public frame_sink {
 class frame_source final : public stage {
  public:
   frame_source(sim_context& context, stream<frame_item>& out, buffer_pool& buffers,
-               pattern_gate gate, std::uint64_t count, coverage& cover)
+               const lockstep_options& options, coverage& cover)
       : stage("source", context, "bench"),
         out_(out),
         buffers_(buffers),
-        gate_(gate),
-        left_(count),
+        gate_(options.source, options.seed, "source"),
+        rests_(options.source == bench_pattern::random),
+        left_(options.transactions),
         random_(context.seed, "tx_mac_bench/frames"),
         cover_(cover) {
     out.from(*this, site());
@@ -92,8 +93,8 @@ class frame_source final : public stage {
     if (left_ == 0) {
       return;
     }
-    if (!gate_.open(t) || t + 1 < out_.port_free()) {
-      wake(t + 1);
+    if (!gate_.open(t) || t + 1 < out_.port_free() || t < rest_until_) {
+      wake(std::max(t + 1, rest_until_));
       return;
     }
     if (!out_.has_credit(t, out_.max_beats())) {
@@ -106,6 +107,10 @@ class frame_source final : public stage {
     const unsigned beats = beats_of(frame.length);
     out_.push(t, 1, std::move(frame), beats);
     --left_;
+    // Now and then the wire catches up, or almost.
+    if (rests_ && random_.chance(1, 64)) {
+      rest_until_ = t + random_.below(4000);
+    }
     wake(t + 1);
   }
 
@@ -182,6 +187,8 @@ class frame_source final : public stage {
   stream<frame_item>& out_;
   buffer_pool& buffers_;
   pattern_gate gate_;
+  bool rests_;
+  cycle_t rest_until_ = 0;
   std::uint64_t left_;
   random_stream random_;
   coverage& cover_;
@@ -191,21 +198,25 @@ class frame_source final : public stage {
 class pace_coverage final : private stream_tap<frame_item> {
  public:
   pace_coverage(stream<frame_item>& frames, const parameters& params, coverage& cover)
-      : pacer_(params), cover_(cover) {
+      : frames_(frames), pacer_(params), cover_(cover) {
     frames.tap(this);
   }
 
  private:
   void on_take(cycle_t t, const frame_item& frame) override {
     cover_.hit(pacer_.owes(t) ? bin::PaceInside : bin::PaceIdle);
+    cover_.hit_if(pacer_.owes(gone_) && frames_.last_taken_visible() > gone_, bin::PaceAlone);
+    gone_ = t + beats_of(frame.length) + spec::Latency;
     pacer_.take(t, frame.length);
     cover_.hit_if(taken_ >= recent_.size() && t - recent_[taken_ % recent_.size()] < spec::Latency,
                   bin::PaceCrowd);
     recent_[taken_++ % recent_.size()] = t;
   }
 
+  stream<frame_item>& frames_;
   tx_pacer pacer_;
   coverage& cover_;
+  cycle_t gone_ = 0;  ///< the last beat before has left
   std::array<cycle_t, 3> recent_{};
   std::uint64_t taken_ = 0;
 };
@@ -226,8 +237,7 @@ lockstep_report run_tx_mac_bench(const lockstep_options& options) {
   stream<frame_item> leaving(context, "bench.leaving", spec::Depth, spec::MaxBeats);
   bench_wire wire(params);
   pace_coverage pace(frames, params, cover);
-  frame_source source(context, frames, nic.buffers, {options.source, options.seed, "source"},
-                      options.transactions, cover);
+  frame_source source(context, frames, nic.buffers, options, cover);
 
   lockstep_report report;
   bench_sink<frame_item> sink("sink", context, leaving, {bench_pattern::none, options.seed, "sink"},

@@ -52,12 +52,13 @@ enum class bin : std::uint16_t {
   PcpOther,
   PaceIdle,
   PaceInside,
+  PaceAlone,
   PaceCrowd,
   WaitOrder,
   WaitWire,
 };
 
-inline constexpr std::array<coverage_bin_desc, 26> Table = {{
+inline constexpr std::array<coverage_bin_desc, 27> Table = {{
     {"length.tiny",
      "a frame of 1 to 3 bytes: a part of the CRC register meets none of them",
      ""},
@@ -126,6 +127,9 @@ inline constexpr std::array<coverage_bin_desc, 26> Table = {{
      ""},
     {"pace.inside",
      "a frame finds it busy for a part of the cycle of its first bit",
+     ""},
+    {"pace.alone",
+     "a frame comes while the serializer is, or was, busy with nothing behind it in the stage",
      ""},
     {"pace.crowd",
      "a frame is taken while the first beats of three before it are on their way",
