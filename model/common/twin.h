@@ -62,6 +62,27 @@ class twin_rules {
   /// The next item of output `port` (index in the stage's port table) becomes visible in cycle
   /// `visible`.
   virtual departure departs(unsigned port, cycle_t visible) = 0;
+
+  /// What an item refers to outside of the twin, whose beats only name it.
+  struct item_handles {
+    buffer_ref frame;
+    buffer_ref body;
+    std::uint32_t origin = 0;  ///< what the twin counts as the frame's first byte
+  };
+
+  /// Of the item that departed last.
+  [[nodiscard]] virtual item_handles handles() const { return {}; }
+
+  /// All inputs of cycle t are taken: time for reservations that follow from no input.
+  virtual void settle(cycle_t /*t*/) {}
+};
+
+/// A memory beside a twin, of which it reads a line a cycle by a port of its own.
+class twin_store {
+ public:
+  virtual ~twin_store() = default;
+
+  virtual void read(unsigned line, std::uint8_t* to) const = 0;
 };
 
 struct twin_request {
@@ -70,7 +91,18 @@ struct twin_request {
   nic_shared& nic;
   std::vector<stream_base*> ports;    ///< in the order of the stage's port table
   std::unique_ptr<twin_rules> rules;  ///< when the twin is in charge
+  twin_store* store = nullptr;        ///< of a stage that has one
 };
+
+/// The memory beside `owner`, a stage or its rules.
+template <class Owner>
+twin_store* store_of(Owner& owner) {
+  if constexpr (requires { owner.store(); }) {
+    return &owner.store();
+  } else {
+    return nullptr;
+  }
+}
 
 /// The RTL side.
 class twin_host {
@@ -107,16 +139,17 @@ twin_instance make_twin(const std::string& name, nic_shared& nic, const typename
   twin_instance made;
   if (impl != impl_kind::rtl) {
     auto model = std::make_unique<Stage>(name.c_str(), nic, io);
-    const std::string path = model->path();
-    made.model = std::move(model);
     if (impl == impl_kind::lockstep) {
-      made.rtl = host->accompany({Stage::Row, path, nic, io.all(), nullptr});
+      made.rtl =
+          host->accompany({Stage::Row, model->path(), nic, io.all(), nullptr, store_of(*model)});
     }
+    made.model = std::move(model);
     return made;
   }
   const trace_site site = nic.context.trace.site(name, Stage::Row);
-  made.rtl = host->replace(
-      {Stage::Row, name, nic, io.all(), std::make_unique<typename Stage::rules>(nic, site, io)});
+  auto rules = std::make_unique<typename Stage::rules>(nic, site, io);
+  twin_store* const store = store_of(*rules);
+  made.rtl = host->replace({Stage::Row, name, nic, io.all(), std::move(rules), store});
   return made;
 }
 
