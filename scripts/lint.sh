@@ -39,7 +39,7 @@ synth_module() {
   local file=$1 top folder packages cells
   top=$(basename "$file" .sv)
   folder=$(dirname "$file")
-  [[ $(basename "$folder") == "$top" ]] || folder=$folder/$top
+  [[ $folder != rtl ]] || folder=rtl/$top # a part of a twin may use other parts of it
   mapfile -t packages < <(scripts/rtl_packages.sh)
   mapfile -t cells < <(find rtl/common "$folder" -name '*.sv' 2>/dev/null | sort)
   # A cell that is never instantiated is read, but `hierarchy` drops it.
