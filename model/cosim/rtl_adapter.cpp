@@ -16,6 +16,7 @@ rtl_adapter::rtl_adapter(rtl_domain& domain, twin_request&& request)
     if (each.stream->input()) {
       each.stream->base().to(*this, site);
     } else {
+      each.stream->follow(rules_.get());
       each.stream->base().from(*this, rules_->booked(port, site));
     }
   }
@@ -39,6 +40,7 @@ void rtl_adapter::transfer(cycle_t t) {
       each.stream->take(t);
     }
   }
+  rules_->settle(t);
   // Every cycle in which something is offered is looked at, so nothing needs a wake from here.
   monitor_.explain(t);
 }

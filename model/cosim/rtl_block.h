@@ -24,6 +24,13 @@ struct rtl_pins {
   const std::uint8_t* push;  ///< outputs: a beat enters the block's output FIFO at this edge
 };
 
+/// The read port of a memory beside the block: which line it wants comes from flops, and `data` is
+/// that line, byte 0 in the most significant byte, in the same cycle.
+struct rtl_store_pins {
+  const std::uint16_t* line = nullptr;
+  std::uint32_t* data = nullptr;
+};
+
 /// A flop or memory of a block, by its path in the RTL.
 struct rtl_flop {
   std::string name;
@@ -39,6 +46,9 @@ class rtl_block {
 
   /// In the order of the stage's port table.
   [[nodiscard]] virtual std::span<const rtl_pins> pins() const = 0;
+
+  /// Without `line` if the block has no such port.
+  [[nodiscard]] virtual rtl_store_pins store() const { return {}; }
 
   /// Two edges with the reset active.
   virtual void reset() = 0;

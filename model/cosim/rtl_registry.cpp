@@ -13,6 +13,7 @@ rtl_registry& rtl_registry::instance() {
 
 rtl_registry::rtl_registry() {
 #if CARILLON_RTL
+  add("payload_dma", "", make_payload_dma_block);
   add("wqe_parser", "", make_wqe_parser_block);
 #endif
 }

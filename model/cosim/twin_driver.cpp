@@ -5,11 +5,16 @@
 
 #include "common/error.h"
 #include "cosim/rtl_domain.h"
+#include "gen/bytes.h"
 
 namespace carillon {
 
 twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
-    : domain_(domain), nic_(request.nic), stage_(request.stage), instance_(request.instance) {
+    : domain_(domain),
+      nic_(request.nic),
+      stage_(request.stage),
+      instance_(request.instance),
+      store_(request.store) {
   const twin_desc* desc = find_twin(stage_);
   if (desc == nullptr) {
     throw config_error(fmt::format("{}: has no RTL twin; choose {}=model", stage_, stage_));
@@ -34,6 +39,8 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
                    "{}: port {} has {} bytes of pins for {} words", instance_, port.name,
                    pins[i].bytes, ports_[i].stream->words());
   }
+  CARILLON_CHECK((store_ != nullptr) == (block_->store().line != nullptr),
+                 "{}: the stage or the RTL knows a store, the other does not", instance_);
   block_->reset();
   domain_.join(*this);
 }
@@ -88,6 +95,7 @@ void twin_driver::settle(cycle_t t) {
                   std::min(each.pins.bytes, std::size_t{each.stream->words()} * 4));
     }
   }
+  serve_store();
   block_->settle();
   settled_ = true;
 }
@@ -102,6 +110,7 @@ void twin_driver::clock(cycle_t t, bool always) {
         *each.pins.valid = 0;
       }
     }
+    serve_store();
     block_->settle();
   }
   before_edge(t);
@@ -127,6 +136,20 @@ void twin_driver::clock(cycle_t t, bool always) {
   ++edges_;
   unclocked_ = t + 1;
   after_edge(t);
+}
+
+void twin_driver::serve_store() {
+  if (store_ == nullptr) {
+    return;
+  }
+  const rtl_store_pins pins = block_->store();
+  std::array<std::uint8_t, BeatBytes> line{};
+  store_->read(*pins.line, line.data());
+  // Word 0 has the last bytes.
+  for (std::size_t i = 0; i < BeatBytes / 4; ++i) {
+    pins.data[BeatBytes / 4 - 1 - i] =
+        static_cast<std::uint32_t>(bytes::load_be<4>(line.data() + 4 * i));
+  }
 }
 
 cycle_t twin_driver::next(cycle_t t) const {

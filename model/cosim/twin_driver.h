@@ -85,7 +85,10 @@ class twin_driver : public clocked, private twin_port::listener {
   [[nodiscard]] bool offers_input(cycle_t t) const;
   [[nodiscard]] bool transfers_output(cycle_t t) const;
   void idle_edge(cycle_t t);
+  /// Gives the block the line of its store that it wants.
+  void serve_store();
 
+  twin_store* store_;
   bool settled_ = false;
   cycle_t unclocked_ = 0;  ///< first cycle without an edge
   std::uint64_t edges_ = 0;

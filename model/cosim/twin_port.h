@@ -59,16 +59,22 @@ class twin_port {
 
   void tell(listener* who) { listener_ = who; }
 
+  /// Whose handles the items of the RTL get.
+  void follow(const twin_rules* rules) { rules_ = rules; }
+
  protected:
   stream_base& stream_;
   bool input_;
   listener* listener_ = nullptr;
+  const twin_rules* rules_ = nullptr;
 };
 
-template <class T>
+/// `Codec` is the item's on this very port: what an item needs on the pins may differ from port to
+/// port.
+template <class T, class Codec = beat_codec<T>>
 class typed_port final : public twin_port, private stream_tap<T> {
  public:
-  using codec = beat_codec<T>;
+  using codec = Codec;
   using beat = typename codec::beat;
   static_assert(beat::Words <= MaxBeatWords);
 
@@ -101,6 +107,9 @@ class typed_port final : public twin_port, private stream_tap<T> {
                    "{}: the RTL's item belongs to message {}, its inputs to {}", stream_.name(),
                    item.trace.message, from.history.message);
     item.trace = from.history;
+    if constexpr (requires { codec::attach(item, rules_->handles()); }) {
+      codec::attach(item, rules_->handles());
+    }
     const unsigned beats = codec::count(item);
     filling_ = codec::body(item);
     codec::unpack_rest(first, 0, filling_);

@@ -32,12 +32,16 @@ template <class Model>
 class verilated_block final : public rtl_block {
  public:
   using pin_lister = std::vector<rtl_pins> (*)(Model&);
+  using store_lister = rtl_store_pins (*)(Model&);
 
   /// Assertions of the RTL end the program; a block that is broken on purpose is better without.
-  verilated_block(pin_lister pins_of, bool assertions) {
+  verilated_block(pin_lister pins_of, bool assertions, store_lister store_of = nullptr) {
     context_.assertOn(assertions);
     model_ = std::make_unique<Model>(&context_, "");
     pins_ = pins_of(*model_);
+    if (store_of != nullptr) {
+      store_ = store_of(*model_);
+    }
   }
 
   ~verilated_block() override {
@@ -48,6 +52,8 @@ class verilated_block final : public rtl_block {
   }
 
   [[nodiscard]] std::span<const rtl_pins> pins() const override { return pins_; }
+
+  [[nodiscard]] rtl_store_pins store() const override { return store_; }
 
   void reset() override {
     model_->rst_ni = 0;
@@ -93,6 +99,7 @@ class verilated_block final : public rtl_block {
   VerilatedContext context_;
   std::unique_ptr<Model> model_;
   std::vector<rtl_pins> pins_;
+  rtl_store_pins store_;
 };
 
 }  // namespace carillon
