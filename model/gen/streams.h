@@ -550,13 +550,13 @@ struct packet_grant {
   std::uint8_t paged{};
   // of its first byte in the message
   std::uint32_t message_offset{};
-  // its reads are sent only when so many of the responder's writes have been
+  // its reads are sent when so many of the responder's writes have been
   std::uint64_t writes_before{};
   // data segments
   std::uint8_t sge_count{};
   // datagram segment of a UD request, else zero
   std::array<std::uint8_t, 48> address_vector{};
-  // data segments of the message, 16 bytes each, zero beyond the last; zero for a READ response
+  // data segments, 16 bytes each, zero beyond the last and for a READ response
   std::array<std::uint8_t, 480> segments{};
 
   // Word 0 is the least significant: the order of Verilator's wide ports.
