@@ -160,7 +160,7 @@ struct nic::parts {
       make.of<key_invalidation>("tx_sched.key_invalidation", ShortQueue);
   std::unique_ptr<stream<key_invalidation>> remote_invalidations =
       make.of<key_invalidation>("responder.key_invalidation", ShortQueue);
-  context_pair payload_keys{make, "payload_dma", ShortQueue, LineQueue};
+  context_pair payload_keys{make, "payload_dma", stage_spec::payload_dma::KeyReadDepth, LineQueue};
   context_pair requester_keys{make, "requester", ShortQueue, LineQueue};
 
   // Transmit.
@@ -180,12 +180,12 @@ struct nic::parts {
   std::unique_ptr<stream<send_control>> send_controls =
       make.of<send_control>("requester.control", ControlQueue);
   std::unique_ptr<stream<refetch>> refetches = make.of<refetch>("tx_sched.refetch", ControlQueue);
-  dma_pair payload_reads{make, "payload_dma", DmaQueue,
+  dma_pair payload_reads{make, "payload_dma", stage_spec::payload_dma::ReadDepth,
                          stage_spec::payload_dma::Outstanding* MaxSge};
   std::unique_ptr<stream<packet_item>> filled = make.of<packet_item>(
       "payload_dma.filled", stage_spec::payload_dma::Depth, stage_spec::payload_dma::MaxBeats);
   std::unique_ptr<stream<payload_left>> left =
-      make.of<payload_left>("payload_dma.left", 2 * stage_spec::payload_dma::Outstanding);
+      make.of<payload_left>("payload_dma.left", stage_spec::payload_dma::LeftDepth);
   std::unique_ptr<stream<frame_item>> tx_frames =
       make.of<frame_item>("packet_builder.frame", stage_spec::packet_builder::Depth,
                           stage_spec::packet_builder::MaxBeats);
@@ -328,9 +328,9 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                 tx_sched::ports{*work, *acknowledges, *left, *sched_commands, *send_controls,
                                 *packets, *direct, *sent, *refetches, *local_invalidations,
                                 *response_failures, *responses_left, vports});
-  add<payload_dma>("payload_dma",
-                   payload_dma::ports{*packets, *payload_reads.reads, *payload_reads.done, *filled,
-                                      *left, *payload_keys.reads, *payload_keys.lines});
+  add_twin<payload_dma>({*packets, *payload_reads.reads, *payload_reads.done, *filled, *left,
+                         *payload_keys.reads, *payload_keys.lines},
+                        options);
   add<packet_builder>(
       "packet_builder",
       packet_builder::ports{*filled, *direct, *builder_context.reads, *builder_context.lines,

@@ -81,13 +81,32 @@ class twin_rules {
   virtual void settle(cycle_t /*t*/) {}
 };
 
+/// A memory beside a twin, of which it reads a line a cycle by a port of its own.
+class twin_store {
+ public:
+  virtual ~twin_store() = default;
+
+  virtual void read(unsigned line, std::uint8_t* to) const = 0;
+};
+
 struct twin_request {
   std::string_view stage;  ///< its row in the stage table
   std::string instance;    ///< its path
   nic_shared& nic;
   std::vector<stream_base*> ports;    ///< in the order of the stage's port table
   std::unique_ptr<twin_rules> rules;  ///< when the twin is in charge
+  twin_store* store = nullptr;        ///< of a stage that has one
 };
+
+/// The memory beside `owner`, a stage or its rules.
+template <class Owner>
+twin_store* store_of(Owner& owner) {
+  if constexpr (requires { owner.store(); }) {
+    return &owner.store();
+  } else {
+    return nullptr;
+  }
+}
 
 /// The RTL side.
 class twin_host {
@@ -129,16 +148,17 @@ twin_instance make_twin(const std::string& name, nic_shared& nic, const typename
   twin_instance made;
   if (impl != impl_kind::rtl) {
     auto model = std::make_unique<Stage>(name.c_str(), nic, io);
-    const std::string path = model->path();
-    made.model = std::move(model);
     if (impl == impl_kind::lockstep) {
-      made.rtl = host->accompany({Stage::Row, path, nic, io.all(), nullptr});
+      made.rtl =
+          host->accompany({Stage::Row, model->path(), nic, io.all(), nullptr, store_of(*model)});
     }
+    made.model = std::move(model);
     return made;
   }
   const trace_site site = nic.context.trace.site(name, Stage::Row);
-  made.rtl = host->replace(
-      {Stage::Row, name, nic, io.all(), std::make_unique<typename Stage::rules>(nic, site, io)});
+  auto rules = std::make_unique<typename Stage::rules>(nic, site, io);
+  twin_store* const store = store_of(*rules);
+  made.rtl = host->replace({Stage::Row, name, nic, io.all(), std::move(rules), store});
   return made;
 }
 

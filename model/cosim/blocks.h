@@ -7,6 +7,7 @@
 
 namespace carillon {
 
+std::unique_ptr<rtl_block> make_payload_dma_block();
 std::unique_ptr<rtl_block> make_tx_mac_block();
 std::unique_ptr<rtl_block> make_uar_block();
 std::unique_ptr<rtl_block> make_wqe_fetch_block();

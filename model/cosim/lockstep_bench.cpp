@@ -15,6 +15,7 @@ struct bench_entry {
 };
 
 constexpr bench_entry Benches[] = {
+    {"payload_dma", run_payload_dma_bench},
     {"tx_mac", run_tx_mac_bench},
     {"uar", run_uar_bench},
     {"wqe_fetch", run_wqe_fetch_bench},

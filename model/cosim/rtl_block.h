@@ -34,6 +34,13 @@ struct rtl_level {
 /// Whether the blocks of this program can write waves (CARILLON_WAVES).
 bool rtl_has_waves();
 
+/// The read port of a memory beside the block: which line it wants comes from flops, and `data` is
+/// that line, byte 0 in the most significant byte, in the same cycle.
+struct rtl_store_pins {
+  const std::uint16_t* line = nullptr;
+  std::uint32_t* data = nullptr;
+};
+
 /// A flop or memory of a block, by its path in the RTL.
 struct rtl_flop {
   std::string name;
@@ -52,6 +59,9 @@ class rtl_block {
 
   /// Likewise, in the order of its levels.
   [[nodiscard]] virtual std::span<const rtl_level> levels() const { return {}; }
+
+  /// Without `line` if the block has no such port.
+  [[nodiscard]] virtual rtl_store_pins store() const { return {}; }
 
   /// Two edges with the reset active.
   virtual void reset() = 0;

@@ -37,6 +37,7 @@ rtl_registry& rtl_registry::instance() {
 
 rtl_registry::rtl_registry() {
 #if CARILLON_RTL
+  add("payload_dma", "", make_payload_dma_block);
   add("tx_mac", "", make_tx_mac_block);
   add("uar", "", make_uar_block);
   add("wqe_fetch", "", make_wqe_fetch_block);

@@ -5,6 +5,7 @@
 
 #include "common/error.h"
 #include "cosim/rtl_domain.h"
+#include "gen/bytes.h"
 
 namespace carillon {
 
@@ -13,7 +14,9 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
       nic_(request.nic),
       stage_(request.stage),
       instance_(request.instance),
-      streams_(request.ports) {
+      streams_(request.ports),
+
+      store_(request.store) {
   const twin_desc* desc = find_twin(stage_);
   if (desc == nullptr) {
     throw config_error(fmt::format("{}: has no RTL twin; choose {}=model", stage_, stage_));
@@ -47,6 +50,8 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
                    "{}: level {} is {} in the port table and {} in the RTL", instance_, i,
                    levels_[i].name, block_->levels()[i].name);
   }
+  CARILLON_CHECK((store_ != nullptr) == (block_->store().line != nullptr),
+                 "{}: the stage or the RTL knows a store, the other does not", instance_);
   open_waves();
   drive_levels(0);
   block_->reset();
@@ -150,6 +155,7 @@ void twin_driver::settle(cycle_t t) {
     }
   }
   drive_levels(t);
+  serve_store();
   block_->settle();
   settled_ = true;
 }
@@ -164,6 +170,7 @@ void twin_driver::clock(cycle_t t, bool always) {
         *each.pins.valid = 0;
       }
     }
+    serve_store();
     block_->settle();
   }
   before_edge(t);
@@ -188,6 +195,20 @@ void twin_driver::clock(cycle_t t, bool always) {
   one_edge(t);
   unclocked_ = t + 1;
   after_edge(t);
+}
+
+void twin_driver::serve_store() {
+  if (store_ == nullptr) {
+    return;
+  }
+  const rtl_store_pins pins = block_->store();
+  std::array<std::uint8_t, BeatBytes> line{};
+  store_->read(*pins.line, line.data());
+  // Word 0 has the last bytes.
+  for (std::size_t i = 0; i < BeatBytes / 4; ++i) {
+    pins.data[BeatBytes / 4 - 1 - i] =
+        static_cast<std::uint32_t>(bytes::load_be<4>(line.data() + 4 * i));
+  }
 }
 
 cycle_t twin_driver::next(cycle_t t) const {

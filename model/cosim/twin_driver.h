@@ -91,9 +91,13 @@ class twin_driver : public clocked, private twin_port::listener {
   void open_waves();
   void one_edge(cycle_t t);
 
+  /// Gives the block the line of its store that it wants.
+  void serve_store();
+
   std::vector<stream_base*> streams_;
   std::span<const twin_level_desc> levels_;
   bool waves_ = false;
+  twin_store* store_;
   bool settled_ = false;
   cycle_t unclocked_ = 0;  ///< first cycle without an edge
   std::uint64_t edges_ = 0;

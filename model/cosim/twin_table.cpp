@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "common/tx_pacer.h"
+#include "cosim/payload_dma_beats.h"
 #include "cosim/twin_port.h"
 #include "cosim/tx_mac_beats.h"
 #include "cosim/wqe_fetch_beats.h"
@@ -69,6 +70,13 @@ std::uint32_t uar_writes_waiting(const parameters& /*params*/, std::span<stream_
 
 const std::vector<twin_desc>& twins() {
   static const std::vector<twin_desc> Table = {
+      {.stage = "payload_dma",
+       .ports = {in<packet_item, packet_grant_codec>("packets"),
+                 out<dma_read, payload_read_codec>("reads"),
+                 in<dma_read_done, payload_answer_codec>("done"),
+                 out<packet_item, payload_beat_codec>("filled"),
+                 out<payload_left, payload_note_codec>("left"), out<context_read>("key_reads"),
+                 in<context_line>("key_lines")}},
       {.stage = "tx_mac",
        .ports = {in<frame_item, mac_frame_codec>("frame"),
                  out<frame_item, wire_frame_codec>("wire")},

@@ -49,6 +49,12 @@ class verilated_block final : public rtl_block {
  public:
   using pin_lister = std::vector<rtl_pins> (*)(Model&);
   using level_lister = std::vector<rtl_level> (*)(Model&);
+  using store_lister = rtl_store_pins (*)(Model&);
+
+  verilated_block(pin_lister pins_of, bool assertions, store_lister store_of)
+      : verilated_block(pins_of, assertions) {
+    store_ = store_of(*model_);
+  }
 
   /// Assertions of the RTL end the program; a block that is broken on purpose is better without.
   verilated_block(pin_lister pins_of, bool assertions, level_lister levels_of = nullptr) {
@@ -80,6 +86,10 @@ class verilated_block final : public rtl_block {
 
   [[nodiscard]] std::span<const rtl_level> levels() const override {
     return levels_;
+  }
+
+  [[nodiscard]] rtl_store_pins store() const override {
+    return store_;
   }
 
   void reset() override {
@@ -172,6 +182,7 @@ class verilated_block final : public rtl_block {
 #endif
   std::vector<rtl_pins> pins_;
   std::vector<rtl_level> levels_;
+  rtl_store_pins store_;
 };
 
 }  // namespace carillon

@@ -196,10 +196,22 @@ inline constexpr unsigned Issue = 1;
 inline constexpr unsigned Release = 1;
 // packets that fit the buffer (assumed)
 inline constexpr unsigned PacketBuffers = 16;
+// translations of pieces under way, or waiting for their reads to leave (assumed)
+inline constexpr unsigned Lookups = 64;
+// entries of the stream of read requests (assumed)
+inline constexpr unsigned ReadDepth = 64;
+// entries of the stream of key and translation reads (assumed)
+inline constexpr unsigned KeyReadDepth = 8;
+// entries of the stream of notes; twice the packets that are being fetched (assumed)
+inline constexpr unsigned LeftDepth = 128;
 inline constexpr stage_timing_desc TimingTable[] = {
     {"issue", 1, "assumed", "from the grant to the first read request"},
     {"release", 1, "assumed", "from the last byte's arrival in the core to the packet visible"},
     {"packet_buffers", 16, "assumed", "packets that fit the buffer"},
+    {"lookups", 64, "assumed", "translations of pieces under way, or waiting for their reads to leave"},
+    {"read_depth", 64, "assumed", "entries of the stream of read requests"},
+    {"key_read_depth", 8, "assumed", "entries of the stream of key and translation reads"},
+    {"left_depth", 128, "assumed", "entries of the stream of notes; twice the packets that are being fetched"},
 };
 }  // namespace payload_dma
 
@@ -343,8 +355,8 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      "5", "WQE parse", 5, 1, 16, 0, 1, true, false,
      stage_spec::tx_sched::TimingTable, 1},
     {"payload_dma", "gather list of a packet to read requests to packet buffer, store and forward",
-     "6", "payload DMA", 200, 1, 1024, 64, 64, true, false,
-     stage_spec::payload_dma::TimingTable, 3},
+     "6", "payload DMA", 200, 1, 1024, 64, 64, true, true,
+     stage_spec::payload_dma::TimingTable, 7},
     {"packet_builder", "FIRST/MIDDLE/LAST/ONLY, Ethernet, IP, UDP, BTH and extension headers, PSN, padding, ICRC; spoof check; to the wire or back into the NIC; cut-through",
      "7", "packet build", 30, 1, 264, 0, 66, true, false,
      nullptr, 0},

@@ -100,6 +100,30 @@ enum class read_result : std::uint8_t {
 
 inline constexpr unsigned ReadResultWidth = 3;
 
+// What a packet is. The codes are those of packet_source.
+enum class packet_kind : std::uint8_t {
+  Request = 0x0,
+  Acknowledge = 0x1,
+  AtomicAcknowledge = 0x2,
+  ReadResponse = 0x3,
+};
+
+[[nodiscard]] constexpr const char* to_string(packet_kind x) {
+  switch (x) {
+    case packet_kind::Request:
+      return "Request";
+    case packet_kind::Acknowledge:
+      return "Acknowledge";
+    case packet_kind::AtomicAcknowledge:
+      return "AtomicAcknowledge";
+    case packet_kind::ReadResponse:
+      return "ReadResponse";
+  }
+  return "?";
+}
+
+inline constexpr unsigned PacketKindWidth = 2;
+
 // Where a field lies in the packed item; checkers print values by field name with it.
 struct stream_field_desc {
   const char* name;
@@ -1068,12 +1092,491 @@ struct queue_doorbell_beat {
   bool operator==(const queue_doorbell_beat&) const = default;
 };
 
+// A packet whose payload is to be fetched, tx_sched to payload_dma: one beat, its gather list
+// included.
+struct packet_grant {
+  static constexpr unsigned Width = 4844;
+  static constexpr unsigned Words = 152;
+  static constexpr const char* Name = "packet_grant";
+  static constexpr std::array<stream_field_desc, 28> Fields = {{
+      {"trace_id", 4812, 32},
+      {"kind", 4810, 2},
+      {"order", 4746, 64},
+      {"function_id", 4730, 16},
+      {"qpn", 4706, 24},
+      {"life", 4698, 8},
+      {"wqe_opcode", 4690, 8},
+      {"service", 4687, 3},
+      {"solicited", 4686, 1},
+      {"ack_request", 4685, 1},
+      {"psn", 4661, 24},
+      {"payload", 4648, 13},
+      {"first_packet", 4647, 1},
+      {"last_packet", 4646, 1},
+      {"remote_address", 4582, 64},
+      {"rkey", 4550, 32},
+      {"dma_length", 4518, 32},
+      {"imm", 4486, 32},
+      {"swap_add", 4422, 64},
+      {"compare", 4358, 64},
+      {"syndrome", 4350, 8},
+      {"msn", 4326, 24},
+      {"paged", 4325, 1},
+      {"message_offset", 4293, 32},
+      {"writes_before", 4229, 64},
+      {"sge_count", 4224, 5},
+      {"address_vector", 3840, 384},
+      {"segments", 0, 3840},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // request or READ response
+  packet_kind kind{};
+  // of the grant, over all packets of the NIC
+  std::uint64_t order{};
+  // owner of the QP
+  std::uint16_t function_id{};
+  // local QP
+  std::uint32_t qpn{};
+  // resets of the QP before it was granted
+  std::uint8_t life{};
+  // operation of a request
+  std::uint8_t wqe_opcode{};
+  // transport service
+  qp_service service{};
+  // solicited event
+  std::uint8_t solicited{};
+  // asks for an acknowledge
+  std::uint8_t ack_request{};
+  // packet sequence number
+  std::uint32_t psn{};
+  // bytes, at least one
+  std::uint16_t payload{};
+  // of its message
+  std::uint8_t first_packet{};
+  // of its message
+  std::uint8_t last_packet{};
+  // remote virtual address; of a READ response, where the READ begins
+  std::uint64_t remote_address{};
+  // remote key; of a READ response, the key of its data
+  std::uint32_t rkey{};
+  // bytes of the message, for RETH
+  std::uint32_t dma_length{};
+  // immediate, or the key to invalidate
+  std::uint32_t imm{};
+  // atomic: value to swap in or to add
+  std::uint64_t swap_add{};
+  // atomic: value to compare with
+  std::uint64_t compare{};
+  // AETH
+  std::uint8_t syndrome{};
+  // AETH
+  std::uint32_t msn{};
+  // addresses must be translated
+  std::uint8_t paged{};
+  // of its first byte in the message
+  std::uint32_t message_offset{};
+  // its reads are sent when so many of the responder's writes have been
+  std::uint64_t writes_before{};
+  // data segments
+  std::uint8_t sge_count{};
+  // datagram segment of a UD request, else zero
+  std::array<std::uint8_t, 48> address_vector{};
+  // data segments, 16 bytes each, zero beyond the last and for a READ response
+  std::array<std::uint8_t, 480> segments{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 152 * sizeof *w);
+    bytes::put_bits(w, 4812, 32, trace_id);
+    bytes::put_bits(w, 4810, 2, static_cast<std::uint64_t>(kind));
+    bytes::put_bits(w, 4746, 64, order);
+    bytes::put_bits(w, 4730, 16, function_id);
+    bytes::put_bits(w, 4706, 24, qpn);
+    bytes::put_bits(w, 4698, 8, life);
+    bytes::put_bits(w, 4690, 8, wqe_opcode);
+    bytes::put_bits(w, 4687, 3, static_cast<std::uint64_t>(service));
+    bytes::put_bits(w, 4686, 1, solicited);
+    bytes::put_bits(w, 4685, 1, ack_request);
+    bytes::put_bits(w, 4661, 24, psn);
+    bytes::put_bits(w, 4648, 13, payload);
+    bytes::put_bits(w, 4647, 1, first_packet);
+    bytes::put_bits(w, 4646, 1, last_packet);
+    bytes::put_bits(w, 4582, 64, remote_address);
+    bytes::put_bits(w, 4550, 32, rkey);
+    bytes::put_bits(w, 4518, 32, dma_length);
+    bytes::put_bits(w, 4486, 32, imm);
+    bytes::put_bits(w, 4422, 64, swap_add);
+    bytes::put_bits(w, 4358, 64, compare);
+    bytes::put_bits(w, 4350, 8, syndrome);
+    bytes::put_bits(w, 4326, 24, msn);
+    bytes::put_bits(w, 4325, 1, paged);
+    bytes::put_bits(w, 4293, 32, message_offset);
+    bytes::put_bits(w, 4229, 64, writes_before);
+    bytes::put_bits(w, 4224, 5, sge_count);
+    for (unsigned i = 0; i < 12; ++i) {
+      w[131 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(address_vector.data() + 4 * i));
+    }
+    for (unsigned i = 0; i < 120; ++i) {
+      w[119 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(segments.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static packet_grant unpack(const std::uint32_t* w) {
+    packet_grant x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 4812, 32));
+    x.kind = static_cast<packet_kind>(bytes::get_bits(w, 4810, 2));
+    x.order = static_cast<std::uint64_t>(bytes::get_bits(w, 4746, 64));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 4730, 16));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 4706, 24));
+    x.life = static_cast<std::uint8_t>(bytes::get_bits(w, 4698, 8));
+    x.wqe_opcode = static_cast<std::uint8_t>(bytes::get_bits(w, 4690, 8));
+    x.service = static_cast<qp_service>(bytes::get_bits(w, 4687, 3));
+    x.solicited = static_cast<std::uint8_t>(bytes::get_bits(w, 4686, 1));
+    x.ack_request = static_cast<std::uint8_t>(bytes::get_bits(w, 4685, 1));
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 4661, 24));
+    x.payload = static_cast<std::uint16_t>(bytes::get_bits(w, 4648, 13));
+    x.first_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 4647, 1));
+    x.last_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 4646, 1));
+    x.remote_address = static_cast<std::uint64_t>(bytes::get_bits(w, 4582, 64));
+    x.rkey = static_cast<std::uint32_t>(bytes::get_bits(w, 4550, 32));
+    x.dma_length = static_cast<std::uint32_t>(bytes::get_bits(w, 4518, 32));
+    x.imm = static_cast<std::uint32_t>(bytes::get_bits(w, 4486, 32));
+    x.swap_add = static_cast<std::uint64_t>(bytes::get_bits(w, 4422, 64));
+    x.compare = static_cast<std::uint64_t>(bytes::get_bits(w, 4358, 64));
+    x.syndrome = static_cast<std::uint8_t>(bytes::get_bits(w, 4350, 8));
+    x.msn = static_cast<std::uint32_t>(bytes::get_bits(w, 4326, 24));
+    x.paged = static_cast<std::uint8_t>(bytes::get_bits(w, 4325, 1));
+    x.message_offset = static_cast<std::uint32_t>(bytes::get_bits(w, 4293, 32));
+    x.writes_before = static_cast<std::uint64_t>(bytes::get_bits(w, 4229, 64));
+    x.sge_count = static_cast<std::uint8_t>(bytes::get_bits(w, 4224, 5));
+    for (unsigned i = 0; i < 12; ++i) {
+      bytes::store_be<4>(x.address_vector.data() + 4 * i, w[131 - i]);
+    }
+    for (unsigned i = 0; i < 120; ++i) {
+      bytes::store_be<4>(x.segments.data() + 4 * i, w[119 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const packet_grant&) const = default;
+};
+
+// Read request for a piece of a payload, payload_dma to dma_engine.
+struct payload_read {
+  static constexpr unsigned Width = 211;
+  static constexpr unsigned Words = 7;
+  static constexpr const char* Name = "payload_read";
+  static constexpr std::array<stream_field_desc, 7> Fields = {{
+      {"trace_id", 179, 32},
+      {"function_id", 163, 16},
+      {"address", 99, 64},
+      {"length", 86, 13},
+      {"into", 70, 16},
+      {"cookie", 64, 6},
+      {"writes_before", 0, 64},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // on whose behalf
+  std::uint16_t function_id{};
+  // IOVA
+  std::uint64_t address{};
+  // bytes
+  std::uint16_t length{};
+  // byte of the frame store where it goes
+  std::uint16_t into{};
+  // slot of the packet, comes back with the answer
+  std::uint8_t cookie{};
+  // it is sent when so many of the responder's writes have been
+  std::uint64_t writes_before{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 7 * sizeof *w);
+    bytes::put_bits(w, 179, 32, trace_id);
+    bytes::put_bits(w, 163, 16, function_id);
+    bytes::put_bits(w, 99, 64, address);
+    bytes::put_bits(w, 86, 13, length);
+    bytes::put_bits(w, 70, 16, into);
+    bytes::put_bits(w, 64, 6, cookie);
+    bytes::put_bits(w, 0, 64, writes_before);
+  }
+
+  [[nodiscard]] static payload_read unpack(const std::uint32_t* w) {
+    payload_read x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 179, 32));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 163, 16));
+    x.address = static_cast<std::uint64_t>(bytes::get_bits(w, 99, 64));
+    x.length = static_cast<std::uint16_t>(bytes::get_bits(w, 86, 13));
+    x.into = static_cast<std::uint16_t>(bytes::get_bits(w, 70, 16));
+    x.cookie = static_cast<std::uint8_t>(bytes::get_bits(w, 64, 6));
+    x.writes_before = static_cast<std::uint64_t>(bytes::get_bits(w, 0, 64));
+    return x;
+  }
+
+  bool operator==(const payload_read&) const = default;
+};
+
+// A read request is answered and its bytes are in the frame store, dma_engine to payload_dma.
+struct payload_answer {
+  static constexpr unsigned Width = 41;
+  static constexpr unsigned Words = 2;
+  static constexpr const char* Name = "payload_answer";
+  static constexpr std::array<stream_field_desc, 3> Fields = {{
+      {"trace_id", 9, 32},
+      {"cookie", 3, 6},
+      {"status", 0, 3},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // slot of the packet
+  std::uint8_t cookie{};
+  // how it ended
+  read_result status{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 2 * sizeof *w);
+    bytes::put_bits(w, 9, 32, trace_id);
+    bytes::put_bits(w, 3, 6, cookie);
+    bytes::put_bits(w, 0, 3, static_cast<std::uint64_t>(status));
+  }
+
+  [[nodiscard]] static payload_answer unpack(const std::uint32_t* w) {
+    payload_answer x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 9, 32));
+    x.cookie = static_cast<std::uint8_t>(bytes::get_bits(w, 3, 6));
+    x.status = static_cast<read_result>(bytes::get_bits(w, 0, 3));
+    return x;
+  }
+
+  bool operator==(const payload_answer&) const = default;
+};
+
+// 64 bytes of a packet's payload, payload_dma to packet_builder. All fields but first, last and
+// data are the same in every beat; bytes beyond the payload, and all of a poisoned packet, are
+// zero.
+struct payload_beat {
+  static constexpr unsigned Width = 1417;
+  static constexpr unsigned Words = 45;
+  static constexpr const char* Name = "payload_beat";
+  static constexpr std::array<stream_field_desc, 27> Fields = {{
+      {"trace_id", 1385, 32},
+      {"kind", 1383, 2},
+      {"order", 1319, 64},
+      {"function_id", 1303, 16},
+      {"qpn", 1279, 24},
+      {"life", 1271, 8},
+      {"wqe_opcode", 1263, 8},
+      {"service", 1260, 3},
+      {"solicited", 1259, 1},
+      {"ack_request", 1258, 1},
+      {"psn", 1234, 24},
+      {"payload", 1221, 13},
+      {"first_packet", 1220, 1},
+      {"last_packet", 1219, 1},
+      {"remote_address", 1155, 64},
+      {"rkey", 1123, 32},
+      {"dma_length", 1091, 32},
+      {"imm", 1059, 32},
+      {"swap_add", 995, 64},
+      {"compare", 931, 64},
+      {"syndrome", 923, 8},
+      {"msn", 899, 24},
+      {"address_vector", 515, 384},
+      {"poisoned", 514, 1},
+      {"first", 513, 1},
+      {"last", 512, 1},
+      {"data", 0, 512},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // request or READ response
+  packet_kind kind{};
+  // of the grant, over all packets of the NIC
+  std::uint64_t order{};
+  // owner of the QP
+  std::uint16_t function_id{};
+  // local QP
+  std::uint32_t qpn{};
+  // resets of the QP before it was granted
+  std::uint8_t life{};
+  // operation of a request
+  std::uint8_t wqe_opcode{};
+  // transport service
+  qp_service service{};
+  // solicited event
+  std::uint8_t solicited{};
+  // asks for an acknowledge
+  std::uint8_t ack_request{};
+  // packet sequence number
+  std::uint32_t psn{};
+  // bytes
+  std::uint16_t payload{};
+  // of its message
+  std::uint8_t first_packet{};
+  // of its message
+  std::uint8_t last_packet{};
+  // remote virtual address
+  std::uint64_t remote_address{};
+  // remote key
+  std::uint32_t rkey{};
+  // bytes of the message, for RETH
+  std::uint32_t dma_length{};
+  // immediate, or the key to invalidate
+  std::uint32_t imm{};
+  // atomic: value to swap in or to add
+  std::uint64_t swap_add{};
+  // atomic: value to compare with
+  std::uint64_t compare{};
+  // AETH
+  std::uint8_t syndrome{};
+  // AETH
+  std::uint32_t msn{};
+  // datagram segment of a UD request, else zero
+  std::array<std::uint8_t, 48> address_vector{};
+  // a read of its payload failed: it must not leave the chip
+  std::uint8_t poisoned{};
+  // first beat
+  std::uint8_t first{};
+  // last beat
+  std::uint8_t last{};
+  // bytes of the payload
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 45 * sizeof *w);
+    bytes::put_bits(w, 1385, 32, trace_id);
+    bytes::put_bits(w, 1383, 2, static_cast<std::uint64_t>(kind));
+    bytes::put_bits(w, 1319, 64, order);
+    bytes::put_bits(w, 1303, 16, function_id);
+    bytes::put_bits(w, 1279, 24, qpn);
+    bytes::put_bits(w, 1271, 8, life);
+    bytes::put_bits(w, 1263, 8, wqe_opcode);
+    bytes::put_bits(w, 1260, 3, static_cast<std::uint64_t>(service));
+    bytes::put_bits(w, 1259, 1, solicited);
+    bytes::put_bits(w, 1258, 1, ack_request);
+    bytes::put_bits(w, 1234, 24, psn);
+    bytes::put_bits(w, 1221, 13, payload);
+    bytes::put_bits(w, 1220, 1, first_packet);
+    bytes::put_bits(w, 1219, 1, last_packet);
+    bytes::put_bits(w, 1155, 64, remote_address);
+    bytes::put_bits(w, 1123, 32, rkey);
+    bytes::put_bits(w, 1091, 32, dma_length);
+    bytes::put_bits(w, 1059, 32, imm);
+    bytes::put_bits(w, 995, 64, swap_add);
+    bytes::put_bits(w, 931, 64, compare);
+    bytes::put_bits(w, 923, 8, syndrome);
+    bytes::put_bits(w, 899, 24, msn);
+    for (unsigned i = 0; i < 48; ++i) {
+      bytes::put_bits(w, 891 - 8 * i, 8, address_vector[i]);
+    }
+    bytes::put_bits(w, 514, 1, poisoned);
+    bytes::put_bits(w, 513, 1, first);
+    bytes::put_bits(w, 512, 1, last);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static payload_beat unpack(const std::uint32_t* w) {
+    payload_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 1385, 32));
+    x.kind = static_cast<packet_kind>(bytes::get_bits(w, 1383, 2));
+    x.order = static_cast<std::uint64_t>(bytes::get_bits(w, 1319, 64));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 1303, 16));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 1279, 24));
+    x.life = static_cast<std::uint8_t>(bytes::get_bits(w, 1271, 8));
+    x.wqe_opcode = static_cast<std::uint8_t>(bytes::get_bits(w, 1263, 8));
+    x.service = static_cast<qp_service>(bytes::get_bits(w, 1260, 3));
+    x.solicited = static_cast<std::uint8_t>(bytes::get_bits(w, 1259, 1));
+    x.ack_request = static_cast<std::uint8_t>(bytes::get_bits(w, 1258, 1));
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 1234, 24));
+    x.payload = static_cast<std::uint16_t>(bytes::get_bits(w, 1221, 13));
+    x.first_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 1220, 1));
+    x.last_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 1219, 1));
+    x.remote_address = static_cast<std::uint64_t>(bytes::get_bits(w, 1155, 64));
+    x.rkey = static_cast<std::uint32_t>(bytes::get_bits(w, 1123, 32));
+    x.dma_length = static_cast<std::uint32_t>(bytes::get_bits(w, 1091, 32));
+    x.imm = static_cast<std::uint32_t>(bytes::get_bits(w, 1059, 32));
+    x.swap_add = static_cast<std::uint64_t>(bytes::get_bits(w, 995, 64));
+    x.compare = static_cast<std::uint64_t>(bytes::get_bits(w, 931, 64));
+    x.syndrome = static_cast<std::uint8_t>(bytes::get_bits(w, 923, 8));
+    x.msn = static_cast<std::uint32_t>(bytes::get_bits(w, 899, 24));
+    for (unsigned i = 0; i < 48; ++i) {
+      x.address_vector[i] = static_cast<std::uint8_t>(bytes::get_bits(w, 891 - 8 * i, 8));
+    }
+    x.poisoned = static_cast<std::uint8_t>(bytes::get_bits(w, 514, 1));
+    x.first = static_cast<std::uint8_t>(bytes::get_bits(w, 513, 1));
+    x.last = static_cast<std::uint8_t>(bytes::get_bits(w, 512, 1));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const payload_beat&) const = default;
+};
+
+// A packet has left payload_dma, to tx_sched.
+struct payload_note {
+  static constexpr unsigned Width = 84;
+  static constexpr unsigned Words = 3;
+  static constexpr const char* Name = "payload_note";
+  static constexpr std::array<stream_field_desc, 5> Fields = {{
+      {"trace_id", 52, 32},
+      {"qpn", 28, 24},
+      {"response", 27, 1},
+      {"psn", 3, 24},
+      {"status", 0, 3},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // local QP
+  std::uint32_t qpn{};
+  // it is a READ response
+  std::uint8_t response{};
+  // packet sequence number
+  std::uint32_t psn{};
+  // how the first of its reads that failed ended; not ok: the packet is dropped
+  read_result status{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 3 * sizeof *w);
+    bytes::put_bits(w, 52, 32, trace_id);
+    bytes::put_bits(w, 28, 24, qpn);
+    bytes::put_bits(w, 27, 1, response);
+    bytes::put_bits(w, 3, 24, psn);
+    bytes::put_bits(w, 0, 3, static_cast<std::uint64_t>(status));
+  }
+
+  [[nodiscard]] static payload_note unpack(const std::uint32_t* w) {
+    payload_note x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 52, 32));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 28, 24));
+    x.response = static_cast<std::uint8_t>(bytes::get_bits(w, 27, 1));
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 3, 24));
+    x.status = static_cast<read_result>(bytes::get_bits(w, 0, 3));
+    return x;
+  }
+
+  bool operator==(const payload_note&) const = default;
+};
+
 using stream_types = bytes::type_list<
     wqe_beat, fetch_command, refetch_beat, wqe_read, wqe_answer, ctx_req, ctx_rsp, work_beat,
     frame_beat, wire_beat, mmio_write_beat, mmio_read_beat, mmio_answer_beat, doorbell_beat,
-    queue_doorbell_beat>;
+    queue_doorbell_beat, packet_grant, payload_read, payload_answer, payload_beat, payload_note>;
 
-inline constexpr std::array<stream_desc, 15> StreamTable = {{
+inline constexpr std::array<stream_desc, 20> StreamTable = {{
     {"wqe_beat", 620, wqe_beat::Fields.data(), 11},
     {"fetch_command", 539, fetch_command::Fields.data(), 3},
     {"refetch_beat", 48, refetch_beat::Fields.data(), 3},
@@ -1089,6 +1592,11 @@ inline constexpr std::array<stream_desc, 15> StreamTable = {{
     {"mmio_answer_beat", 171, mmio_answer_beat::Fields.data(), 9},
     {"doorbell_beat", 2143, doorbell_beat::Fields.data(), 7},
     {"queue_doorbell_beat", 125, queue_doorbell_beat::Fields.data(), 9},
+    {"packet_grant", 4844, packet_grant::Fields.data(), 28},
+    {"payload_read", 211, payload_read::Fields.data(), 7},
+    {"payload_answer", 41, payload_answer::Fields.data(), 3},
+    {"payload_beat", 1417, payload_beat::Fields.data(), 27},
+    {"payload_note", 84, payload_note::Fields.data(), 5},
 }};
 
 }  // namespace carillon

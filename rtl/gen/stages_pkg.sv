@@ -88,6 +88,10 @@ package stages_pkg;
   localparam int unsigned PayloadDmaIssue = 1;
   localparam int unsigned PayloadDmaRelease = 1;
   localparam int unsigned PayloadDmaPacketBuffers = 16;
+  localparam int unsigned PayloadDmaLookups = 64;
+  localparam int unsigned PayloadDmaReadDepth = 64;
+  localparam int unsigned PayloadDmaKeyReadDepth = 8;
+  localparam int unsigned PayloadDmaLeftDepth = 128;
 
   // FIRST/MIDDLE/LAST/ONLY, Ethernet, IP, UDP, BTH and extension headers, PSN, padding, ICRC;
   // spoof check; to the wire or back into the NIC; cut-through

@@ -39,6 +39,14 @@ package streams_pkg;
     ReadResultTimeout = 3'h4
   } read_result_e;
 
+  // What a packet is. The codes are those of packet_source.
+  typedef enum logic [1:0] {
+    PacketKindRequest = 2'h0,
+    PacketKindAcknowledge = 2'h1,
+    PacketKindAtomicAcknowledge = 2'h2,
+    PacketKindReadResponse = 2'h3
+  } packet_kind_e;
+
   // 64 bytes of a send WQE, wqe_fetch to wqe_parser. All fields but first, last and data are the
   // same in every beat of a WQE; bytes beyond the WQE are zero.
   typedef struct packed {
@@ -236,6 +244,104 @@ package streams_pkg;
     logic [23:0] consumer_index;  // entries consumed
   } queue_doorbell_beat_t;
   localparam int unsigned QueueDoorbellBeatWidth = 125;
+
+  // A packet whose payload is to be fetched, tx_sched to payload_dma: one beat, its gather list
+  // included.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [1:0] kind;  // request or READ response; packet_kind_e
+    logic [63:0] order;  // of the grant, over all packets of the NIC
+    logic [15:0] function_id;  // owner of the QP
+    logic [23:0] qpn;  // local QP
+    logic [7:0] life;  // resets of the QP before it was granted
+    logic [7:0] wqe_opcode;  // operation of a request
+    logic [2:0] service;  // transport service; qp_service_e
+    logic solicited;  // solicited event
+    logic ack_request;  // asks for an acknowledge
+    logic [23:0] psn;  // packet sequence number
+    logic [12:0] payload;  // bytes, at least one
+    logic first_packet;  // of its message
+    logic last_packet;  // of its message
+    logic [63:0] remote_address;
+    logic [31:0] rkey;  // remote key; of a READ response, the key of its data
+    logic [31:0] dma_length;  // bytes of the message, for RETH
+    logic [31:0] imm;  // immediate, or the key to invalidate
+    logic [63:0] swap_add;  // atomic: value to swap in or to add
+    logic [63:0] compare;  // atomic: value to compare with
+    logic [7:0] syndrome;  // AETH
+    logic [23:0] msn;  // AETH
+    logic paged;  // addresses must be translated
+    logic [31:0] message_offset;  // of its first byte in the message
+    logic [63:0] writes_before;
+    logic [4:0] sge_count;  // data segments
+    logic [383:0] address_vector;  // datagram segment of a UD request, else zero
+    logic [3839:0] segments;
+  } packet_grant_t;
+  localparam int unsigned PacketGrantWidth = 4844;
+
+  // Read request for a piece of a payload, payload_dma to dma_engine.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [15:0] function_id;  // on whose behalf
+    logic [63:0] address;  // IOVA
+    logic [12:0] length;  // bytes
+    logic [15:0] into;  // byte of the frame store where it goes
+    logic [5:0] cookie;  // slot of the packet, comes back with the answer
+    logic [63:0] writes_before;  // it is sent when so many of the responder's writes have been
+  } payload_read_t;
+  localparam int unsigned PayloadReadWidth = 211;
+
+  // A read request is answered and its bytes are in the frame store, dma_engine to payload_dma.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [5:0] cookie;  // slot of the packet
+    logic [2:0] status;  // how it ended; read_result_e
+  } payload_answer_t;
+  localparam int unsigned PayloadAnswerWidth = 41;
+
+  // 64 bytes of a packet's payload, payload_dma to packet_builder. All fields but first, last and
+  // data are the same in every beat; bytes beyond the payload, and all of a poisoned packet, are
+  // zero.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [1:0] kind;  // request or READ response; packet_kind_e
+    logic [63:0] order;  // of the grant, over all packets of the NIC
+    logic [15:0] function_id;  // owner of the QP
+    logic [23:0] qpn;  // local QP
+    logic [7:0] life;  // resets of the QP before it was granted
+    logic [7:0] wqe_opcode;  // operation of a request
+    logic [2:0] service;  // transport service; qp_service_e
+    logic solicited;  // solicited event
+    logic ack_request;  // asks for an acknowledge
+    logic [23:0] psn;  // packet sequence number
+    logic [12:0] payload;  // bytes
+    logic first_packet;  // of its message
+    logic last_packet;  // of its message
+    logic [63:0] remote_address;  // remote virtual address
+    logic [31:0] rkey;  // remote key
+    logic [31:0] dma_length;  // bytes of the message, for RETH
+    logic [31:0] imm;  // immediate, or the key to invalidate
+    logic [63:0] swap_add;  // atomic: value to swap in or to add
+    logic [63:0] compare;  // atomic: value to compare with
+    logic [7:0] syndrome;  // AETH
+    logic [23:0] msn;  // AETH
+    logic [383:0] address_vector;  // datagram segment of a UD request, else zero
+    logic poisoned;  // a read of its payload failed: it must not leave the chip
+    logic first;  // first beat
+    logic last;  // last beat
+    logic [511:0] data;  // bytes of the payload
+  } payload_beat_t;
+  localparam int unsigned PayloadBeatWidth = 1417;
+
+  // A packet has left payload_dma, to tx_sched.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [23:0] qpn;  // local QP
+    logic response;  // it is a READ response
+    logic [23:0] psn;  // packet sequence number
+    logic [2:0] status;
+  } payload_note_t;
+  localparam int unsigned PayloadNoteWidth = 84;
 
 endpackage
 /* verilator lint_on UNUSEDPARAM */

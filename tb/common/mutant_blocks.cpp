@@ -2,6 +2,16 @@
 
 #include <memory>
 
+#include "Vpayload_dma__backpressure.h"
+#include "Vpayload_dma__behalf.h"
+#include "Vpayload_dma__busy.h"
+#include "Vpayload_dma__content_bytes.h"
+#include "Vpayload_dma__content_skip.h"
+#include "Vpayload_dma__first_failure.h"
+#include "Vpayload_dma__lookups.h"
+#include "Vpayload_dma__slots.h"
+#include "Vpayload_dma__status.h"
+#include "Vpayload_dma__timing.h"
 #include "Vtx_mac__backpressure.h"
 #include "Vtx_mac__busy.h"
 #include "Vtx_mac__content.h"
@@ -38,6 +48,7 @@
 #include "Vwqe_parser__signature.h"
 #include "Vwqe_parser__slots.h"
 #include "Vwqe_parser__timing.h"
+#include "cosim/payload_dma_pins.h"
 #include "cosim/tx_mac_pins.h"
 #include "cosim/uar_pins.h"
 #include "cosim/wqe_fetch_pins.h"
@@ -52,6 +63,14 @@ void add(const char* variant) {
   // Their own assertions would end the program before the checker that is under test has its say.
   rtl_registry::instance().add("wqe_parser", variant, [] {
     return std::make_unique<verilated_block<Model>>(&wqe_parser_pins<Model>, false);
+  });
+}
+
+template <class Model>
+void add_payload_dma(const char* variant) {
+  rtl_registry::instance().add("payload_dma", variant, [] {
+    return std::make_unique<verilated_block<Model>>(&payload_dma_pins<Model>, false,
+                                                    &payload_dma_store<Model>);
   });
 }
 
@@ -80,6 +99,16 @@ void add_uar(const char* variant) {
 }  // namespace
 
 void register_mutants() {
+  add_payload_dma<Vpayload_dma__backpressure>("backpressure");
+  add_payload_dma<Vpayload_dma__behalf>("behalf");
+  add_payload_dma<Vpayload_dma__busy>("busy");
+  add_payload_dma<Vpayload_dma__content_bytes>("content_bytes");
+  add_payload_dma<Vpayload_dma__content_skip>("content_skip");
+  add_payload_dma<Vpayload_dma__first_failure>("first_failure");
+  add_payload_dma<Vpayload_dma__lookups>("lookups");
+  add_payload_dma<Vpayload_dma__slots>("slots");
+  add_payload_dma<Vpayload_dma__status>("status");
+  add_payload_dma<Vpayload_dma__timing>("timing");
   add_tx_mac<Vtx_mac__backpressure>("backpressure");
   add_tx_mac<Vtx_mac__busy>("busy");
   add_tx_mac<Vtx_mac__content>("content");

@@ -42,8 +42,7 @@ class each_scenario(unittest.TestCase):
             self.assertTrue(all(len(text.splitlines()) > 100 for text in expected.values()))
             for name, options in (("rtl", ("--impl", "all=rtl")),
                                   ("lockstep", ("--impl", "all=lockstep")),
-                                  ("always", ("--impl", "all=rtl",
-                                              "--rtl-clock", "always"))):
+                                  ("always", ("--impl", "all=rtl", "--rtl-clock", "always"))):
                 other = self.run_ok(scenario, f"{base}-{name}", "--trace", "stages", *options)
                 self.assertTrue(carillon_runs.stage_traces(other) == expected,
                                 f"{scenario.name}: {name} differs from the model")
