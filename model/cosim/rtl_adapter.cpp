@@ -56,16 +56,22 @@ void rtl_adapter::before_edge(cycle_t t) {
     CARILLON_CHECK(bit(each.pins.valid),
                    "{}: the RTL does not offer beat {} of an item of {} in cycle {}", instance_,
                    index, stream.name(), t);
-    std::array<std::uint32_t, MaxBeatWords> words;
-    read(each, words.data());
-    each.stream->fill(words.data(), index);
   }
 }
 
 void rtl_adapter::after_edge(cycle_t t) {
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     port_state& each = ports_[i];
-    if (each.stream->input() || each.handled || !bit(each.pins.valid)) {
+    if (each.stream->input() || !bit(each.pins.valid)) {
+      continue;
+    }
+    if (const stream_base& stream = each.stream->base(); stream.transferring(t + 1)) {
+      // The beat of the next cycle: another block may take it before this one is looked at again.
+      std::array<std::uint32_t, MaxBeatWords> words;
+      read(each, words.data());
+      each.stream->fill(words.data(), static_cast<unsigned>(t + 1 - stream.last_taken()));
+    }
+    if (each.handled) {
       continue;
     }
     CARILLON_CHECK(!each.visible.empty(),
