@@ -143,6 +143,7 @@ class pcie_endpoint final : public stage {
   void apply(const config_request& request, std::uint16_t function, cycle_t t);
   void publish_map(cycle_t t);
   void start_reset(std::uint16_t function);
+  void give_up_icm(cycle_t t);
   bool tear_down(cycle_t t);
   void finish_teardown(cycle_t t);
   void end_resets(cycle_t t);
