@@ -14,7 +14,7 @@ void completion::take_doorbell(cycle_t t) {
     const auto eqn = static_cast<std::uint8_t>(bell.number);
     switch (queues_.ring(bell)) {
       case event_queues::bell_result::ignored:
-        shared_.counters.add(counter::QueueDbIgnoredOwner);
+        shared_.counters.add_for(bell.function, counter::QueueDbIgnoredOwner);
         return;
       case event_queues::bell_result::taken:
         return;
@@ -27,7 +27,7 @@ void completion::take_doorbell(cycle_t t) {
   const auto found = cqs_.find(bell.number);
   if (found == cqs_.end() || !found->second.valid || found->second.function != bell.function ||
       found->second.uar_page != bell.uar_page) {
-    shared_.counters.add(counter::QueueDbIgnoredOwner);
+    shared_.counters.add_for(bell.function, counter::QueueDbIgnoredOwner);
     return;
   }
   cq_state& state = found->second;
