@@ -297,7 +297,7 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                                 *register_reads, *completion_tlps, *refusals, *config_requests,
                                 *request_errors, [this] { dma->on_credits(); }});
   add<uar>("uar", uar::ports{*uar_writes, *uar_reads, *uar_answers, *uar_context.reads,
-                             *uar_context.lines, *doorbells, *queue_doorbells});
+                             *uar_context.lines, *doorbells, *queue_doorbells, &functions});
   add<wqe_fetch>(
       "wqe_fetch",
       wqe_fetch::ports{*doorbells, *fetch_context.reads, *fetch_context.lines, *fetch_dma.reads,

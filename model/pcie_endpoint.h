@@ -55,7 +55,7 @@ class pcie_endpoint final : public stage {
     level<msix_pending>& msix_pending_bits;    ///< held back by a mask - completion
     stream<config_request>& configs;           ///< - pcie_rx
     std::vector<stream<pcie_error>*> errors;   ///< - pcie_rx, dma_engine
-    level<function_map>& functions;            ///< - pcie_rx, dma_engine
+    level<function_map>& functions;            ///< - pcie_rx, dma_engine, uar
     level<vport_table>& vports;                ///< - rx_parser, packet_builder, tx_sched
     level<partition_table>& partitions;        ///< - qpc_ram
     level<std::uint64_t>* icm_base = nullptr;  ///< where contexts are in host memory - qpc_ram
@@ -143,6 +143,7 @@ class pcie_endpoint final : public stage {
   void apply(const config_request& request, std::uint16_t function, cycle_t t);
   void publish_map(cycle_t t);
   void start_reset(std::uint16_t function);
+  void give_up_icm(cycle_t t);
   bool tear_down(cycle_t t);
   void finish_teardown(cycle_t t);
   void end_resets(cycle_t t);

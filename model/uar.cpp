@@ -37,6 +37,9 @@ uar::uar(const sc_core::sc_module_name& name, nic_shared& nic, const ports& conn
   ports_.context_lines.to(*this, site());
   ports_.doorbells.from(*this, site());
   ports_.queue_doorbells.from(*this, site());
+  if (ports_.functions != nullptr) {
+    ports_.functions->wakes(*this);
+  }
   watch(ports_.writes, {blocker::condition("lookups", [this](cycle_t) { return lookups_full(); }),
                         blocker::credit(ports_.queue_doorbells)});
   watch(ports_.reads,
@@ -51,6 +54,7 @@ bool uar::lookups_full() const {
 }
 
 void uar::evaluate(cycle_t t) {
+  follow_resets(t);
   take_line(t);
   core_.expire(t, events_);
   take_write(t);
@@ -68,11 +72,35 @@ void uar::evaluate(cycle_t t) {
   }
 }
 
+/// The next user of a function finds nothing of the one before.
+void uar::follow_resets(cycle_t t) {
+  if (ports_.functions == nullptr || ports_.functions->read(t).resets == resets_seen_) {
+    return;
+  }
+  const function_map& map = ports_.functions->read(t);
+  resets_seen_ = map.resets;
+  for (std::uint16_t i = 0; i < map.functions.size(); ++i) {
+    if (map.gone(i)) {
+      core_.forget(i);
+    }
+  }
+}
+
+bool uar::gone(cycle_t t, std::uint16_t function) const {
+  return ports_.functions != nullptr && ports_.functions->read(t).gone(function);
+}
+
 void uar::take_write(cycle_t t) {
   if (!ports_.writes.takeable(t) || lookups_full()) {
     return;
   }
   const mmio_write& front = ports_.writes.front();
+  if (gone(t, front.function)) {
+    nic_.counters.add_for(front.function, counter::DbIgnoredOwner);
+    ports_.writes.take(t);
+    ++taken_;
+    return;
+  }
   const uar_page_id page{front.function, static_cast<std::uint32_t>(front.offset / UarPageBytes)};
   const auto offset = static_cast<std::uint32_t>(front.offset % UarPageBytes);
   if (auto bell = decode_queue_doorbell(offset, front.data.data(), front.length)) {
@@ -133,7 +161,7 @@ void uar::take_line(cycle_t t) {
   }
   const qpc_common owner = qpc_common::unpack(line.data.data());
   if (!line.valid || owner.valid == 0 || owner.function_id != event.page.function ||
-      owner.uar_page != event.page.page) {
+      owner.uar_page != event.page.page || gone(t, event.page.function)) {
     nic_.counters.add_for(event.page.function, counter::DbIgnoredOwner);
     return;
   }

@@ -9,7 +9,9 @@
 #include <deque>
 #include <vector>
 
+#include "common/function_map.h"
 #include "common/items.h"
+#include "common/level.h"
 #include "common/nic_shared.h"
 #include "common/stage.h"
 #include "uar/uar_core.h"
@@ -26,12 +28,16 @@ class uar final : public stage {
     stream<context_line>& context_lines;
     stream<doorbell>& doorbells;
     stream<queue_doorbell>& queue_doorbells;
+    level<function_map>* functions = nullptr;  ///< none: no function is ever reset
   };
 
   uar(const sc_core::sc_module_name& name, nic_shared& nic, const ports& connected);
 
  private:
   void evaluate(cycle_t t) override;
+  void follow_resets(cycle_t t);
+  /// What comes from it is from before its reset.
+  [[nodiscard]] bool gone(cycle_t t, std::uint16_t function) const;
   void take_write(cycle_t t);
   void take_line(cycle_t t);
   void answer_read(cycle_t t);
@@ -52,6 +58,7 @@ class uar final : public stage {
   std::deque<lookup> pending_;    ///< to send, in order
   std::deque<lookup> in_flight_;  ///< under way, in order
   std::uint64_t taken_ = 0;       ///< writes taken so far
+  std::uint32_t resets_seen_ = 0;
   std::uint64_t barrier_ = 0;  ///< writes that the front read must see done; 0: not determined yet
   name_id burst_reason_;
   name_id lookup_reason_;

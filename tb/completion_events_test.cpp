@@ -224,6 +224,7 @@ TEST_P(completion_events, only_the_owner_arms_a_CQ) {
   finish();
   EXPECT_TRUE(eqes().empty());
   EXPECT_EQ(bench.count(counter::QueueDbIgnoredOwner), 4U);
+  EXPECT_EQ(bench.nic.counters.value_for(Owner + 1, counter::QueueDbIgnoredOwner), 1U);
   EXPECT_EQ(bench.count(counter::CqArms), 0U);
 }
 

@@ -242,6 +242,35 @@ TEST_P(endpoint_configuration, a_reset_of_the_PF_resets_its_VFs) {
   EXPECT_EQ(bench.count(counter::FunctionResets), 3U);
 }
 
+// What was lent to the chip is the host's again, who may give it to somebody else.
+TEST_P(endpoint_configuration, a_reset_of_the_PF_gives_back_the_memory_of_contexts) {
+  config_bench bench(GetParam());
+  bench.enable_two_vfs();
+  mmio_write lend;
+  lend.offset = bar0::IcmBase;
+  lend.length = 8;
+  bytes::store_be<8>(lend.data.data(), 0x4000'0000);
+  bench.write_source.at(50, lend, 1, false);
+  mmio_read ask;
+  ask.offset = bar0::IcmBase;
+  ask.length = 8;
+  const auto base = [&](std::uint16_t tag) {
+    return bytes::load_be<8>(bench.answer(tag).data.data());
+  };
+  ask.tag = 60;
+  bench.read_source.at(60, ask, 1, false);
+  bench.store(100, 0x0501, DeviceControl, Flr);
+  ask.tag = 110;
+  bench.read_source.at(110, ask, 1, false);
+  bench.store(120, 0x0500, DeviceControl, Flr);
+  ask.tag = 1500;
+  bench.read_source.at(1500, ask, 1, false);
+  bench.run(2000);
+  EXPECT_EQ(base(60), 0x4000'0000U);
+  EXPECT_EQ(base(110), 0x4000'0000U) << "a VF's reset leaves it alone";
+  EXPECT_EQ(base(1500), 0U);
+}
+
 TEST_P(endpoint_configuration, VFs_that_vanish_are_reset_and_answer_retry_if_they_come_too_early) {
   config_bench bench(GetParam());
   bench.enable_two_vfs();

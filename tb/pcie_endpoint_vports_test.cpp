@@ -282,6 +282,17 @@ TEST_F(vport_commands, an_entry_that_is_no_longer_the_ports_takes_no_new_qp) {
   EXPECT_EQ(line<qpc_address>(context_kind::qpc_address).smac, 0x020000000042U);
 }
 
+TEST_F(vport_commands, what_trust_allowed_ends_with_it) {
+  trust(1);
+  make(modify_port(VportSelectPromisc, [](auto& it) { it.promisc_uc = 1; }), 1);
+  EXPECT_TRUE(core.vports().at(1).promiscuous);
+  EXPECT_TRUE(core.vports().at(1).any_vlan);
+  make(change(1, FunctionTrust, [](auto& it) { it.trust = 0; }));
+  EXPECT_FALSE(core.vports().at(1).promiscuous);
+  EXPECT_FALSE(core.vports().at(1).any_vlan);
+  EXPECT_TRUE(core.vports().at(0).any_vlan) << "the PF";
+}
+
 // Priority, DSCP, service level
 
 TEST_F(vport_commands, without_trust_a_qp_has_its_ports_priority_and_class) {

@@ -105,6 +105,9 @@ void pcie_endpoint::apply(const config_request& request, std::uint16_t function,
     start_reset(*done.reset);
     changed = true;
   }
+  if (done.reset == 0) {
+    give_up_icm(t);
+  }
   // VF Enable cleared, or the PF's reset: the VFs end as by a reset of their own.
   if (done.vfs_vanishing || done.reset == 0) {
     for (std::uint16_t vf = 1; vf <= vfs_before; ++vf) {
@@ -159,6 +162,14 @@ void pcie_endpoint::start_reset(std::uint16_t function) {
   queue_.reset(function);
   functions_[function] = {};
   msix_.reset(function);
+}
+
+/// The memory of the contexts is the host's again: the chip must not write there any more.
+void pcie_endpoint::give_up_icm(cycle_t t) {
+  icm_base_ = 0;
+  if (ports_.icm_base != nullptr) {
+    ports_.icm_base->write(t, 0);
+  }
 }
 
 /// If the next thing to serve is to take away an object of a function that is being reset, does so

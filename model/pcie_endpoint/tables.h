@@ -80,8 +80,9 @@ struct port_record {
 
   [[nodiscard]] bool up() const { return own_up && link != vport_link_state::Down; }
 
+  /// In force: what was asked for ends with the trust, and is there again with it.
   [[nodiscard]] bool promiscuous() const {
-    return context.promisc_uc != 0 || context.promisc_all != 0;
+    return trust && (context.promisc_uc != 0 || context.promisc_all != 0);
   }
 
   bool operator==(const port_record&) const = default;

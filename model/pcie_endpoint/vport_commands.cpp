@@ -42,6 +42,7 @@ vport_table command_core::vports() const {
     port.mac = from.context.permanent_address;
     port.vlan = from.vlan;
     port.priority = from.qos;
+    port.any_vlan = from.trust;
     port.spoof_check = from.spoof_check;
     port.promiscuous = from.promiscuous();
     port.max_rate_mbps = from.max_rate_mbps;
