@@ -128,6 +128,19 @@ TEST_F(vport_commands, trust_does_not_go_so_far_as_to_take_another_ports_address
   make(take(core.mac(2)), 1);
 }
 
+TEST_F(vport_commands, an_address_that_the_pf_gave_is_the_ports_also_while_it_uses_another) {
+  trust(1);
+  trust(2);
+  const std::uint64_t given = core.mac(1);
+  const auto take = [](std::uint64_t mac) {
+    return modify_port(VportSelectAddress, [mac](auto& it) { it.permanent_address = mac; });
+  };
+  make(take(0x020000000077), 1);
+  refused(take(given), command_status::BadParameter, command_syndrome::Spoofed, 2);
+  tear_down(1);
+  EXPECT_EQ(core.mac(1), given);
+}
+
 TEST_F(vport_commands, the_pf_changes_the_ports_of_vfs) {
   make(modify_port(
       VportSelectAddress, [](auto& it) { it.permanent_address = 0x020000000088; }, 1));
