@@ -291,6 +291,9 @@ void pcie_endpoint::execute(cycle_t t) {
   const command_result result = core_.execute(function, queue_.input(slot_), queue_.output(slot_));
   nic_.counters.add_for(
       function, result.status == command_status::Ok ? counter::Commands : counter::CommandErrors);
+  if (space_.resetting(function)) {
+    core_.stop(function);  // whatever the command made of it
+  }
   publish(t);
 }
 

@@ -142,7 +142,8 @@ class pcie_endpoint final : public stage {
   mmio_answer answer(const config_request& request, cycle_t t);
   void apply(const config_request& request, std::uint16_t function, cycle_t t);
   void publish_map(cycle_t t);
-  void start_reset(std::uint16_t function);
+  void start_reset(std::uint16_t function, cycle_t t);
+  void take_away(std::uint16_t vf, cycle_t t);
   void give_up_icm(cycle_t t);
   bool tear_down(cycle_t t);
   void finish_teardown(cycle_t t);

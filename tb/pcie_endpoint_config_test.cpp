@@ -286,6 +286,40 @@ TEST_P(endpoint_configuration, VFs_that_vanish_are_reset_and_answer_retry_if_the
   EXPECT_EQ(bench.count(counter::FunctionResets), 2U);
 }
 
+// What is written for it would be dropped; so nothing may be acknowledged any more.
+TEST_P(endpoint_configuration, the_port_goes_down_with_the_reset_though_a_command_is_served) {
+  config_bench bench(GetParam());
+  bench.store(5, 0x0500, Command, 6);
+  bench.command(10, bench::simple(command_opcode::EnableHca));
+  bench.command(2000, bench::simple(command_opcode::InitHca));
+  bench.command(5000, bench::simple(command_opcode::AllocPd));  // takes 1000 cycles
+  bench.store(5500, 0x0500, DeviceControl, Flr);                // taken in 5501
+  bench.run(5510);
+  EXPECT_TRUE(bench.vports.read(5501).at(0).enabled);
+  EXPECT_FALSE(bench.vports.read(5502).at(0).enabled);
+}
+
+TEST_P(endpoint_configuration, VFs_that_vanish_during_their_reset_lose_what_the_PF_decided) {
+  config_bench bench(GetParam());
+  bench.enable_two_vfs();
+  bench.command(10, bench::simple(command_opcode::EnableHca));
+  bench.command(2000, bench::simple(command_opcode::InitHca));
+  modify_function_in decided;
+  decided.opcode = command_opcode::ModifyFunction;
+  decided.function_id = 1;
+  decided.field_select = FunctionTrust;
+  decided.function_context.trust = 1;
+  bench.command(4000, bench::packed(decided));
+  bench.run(6000);
+  EXPECT_TRUE(bench.vports.read(6000).at(1).any_vlan) << "what trust gives";
+  bench.store(6010, 0x0501, DeviceControl, Flr);
+  bench.run(300);
+  EXPECT_TRUE(bench.vports.read(6300).at(1).any_vlan) << "a reset leaves it";
+  bench.store(6310, 0x0500, SriovControl, 0);
+  bench.run(1000);
+  EXPECT_FALSE(bench.vports.read(7300).at(1).any_vlan);
+}
+
 TEST_P(endpoint_configuration, a_second_reset_while_the_first_lasts_is_the_same) {
   config_bench bench(GetParam());
   bench.enable_two_vfs();
