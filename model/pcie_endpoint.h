@@ -30,6 +30,7 @@
 #include "pcie_endpoint/command_queue.h"
 #include "pcie_endpoint/commands.h"
 #include "pcie_endpoint/config_space.h"
+#include "pcie_endpoint/counter_snapshot.h"
 #include "pcie_endpoint/debug_registers.h"
 #include "pcie_endpoint/msix_registers.h"
 
@@ -132,6 +133,7 @@ class pcie_endpoint final : public stage {
   bool tell_owners(cycle_t t);
   template <class Command>
   bool tell_one(stream<Command>& owner, const Command& command, cycle_t t);
+  void begin(cycle_t t);
   void execute(cycle_t t);
   void go_on(cycle_t t);
   void publish(cycle_t t);
@@ -151,6 +153,7 @@ class pcie_endpoint final : public stage {
 
   nic_shared& nic_;
   ports ports_;
+  counter_snapshot counted_;
   command_core core_;
   std::vector<function_registers> functions_;
   debug_registers debug_;
