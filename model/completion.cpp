@@ -124,6 +124,7 @@ void completion::take_record(cycle_t t) {
     return;
   }
   const dma_read_done done = io_.records.take(t);
+  --records_due_;
   const auto cqn = static_cast<std::uint32_t>(done.cookie & CqnMask);
   cq_state& state = cqs_[cqn];
   if (state.generation != static_cast<std::uint32_t>(done.cookie >> GenerationShift)) {
@@ -290,8 +291,8 @@ void completion::push_write(cycle_t t, dma_write write, std::span<const std::uin
 }
 
 void completion::read_records(cycle_t t) {
-  if (record_queue_.empty()) {
-    return;
+  if (record_queue_.empty() || records_due_ == io_.records.depth()) {
+    return;  // an answer wakes us
   }
   if (!io_.record_reads.has_credit(t)) {
     io_.record_reads.ask_credit(t);
@@ -318,6 +319,7 @@ void completion::read_records(cycle_t t) {
   read.into = state.record;
   read.cookie = request.cqn | std::uint64_t{state.generation} << GenerationShift;
   io_.record_reads.push(t, 1, std::move(read));
+  ++records_due_;
   if (!record_queue_.empty()) {
     wake(t + 1);
   }

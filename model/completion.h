@@ -156,6 +156,7 @@ class completion : public stage, private timed {
   ports io_;
   ring<request_slot> slots_;
   ring<record_request> record_queue_;
+  unsigned records_due_ = 0;  ///< reads under way; each has a place for its answer
   ring<event_slot> events_;
   std::size_t event_lines_ = 0;                      ///< how many of them have asked for their line
   std::unordered_map<std::uint32_t, cq_state> cqs_;  // never iterated

@@ -1,6 +1,7 @@
 #include "pcie_endpoint.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "common/context_sizes.h"
@@ -58,7 +59,8 @@ pcie_endpoint::pcie_endpoint(const sc_core::sc_module_name& name, nic_shared& ni
     : stage(name, nic.context, "pcie_endpoint"),
       nic_(nic),
       ports_(std::move(connected)),
-      core_(limits_of(nic.context.params, mac), &nic.counters),
+      counted_(nic.context.clock, nic.counters, std::string(this->name()) + ".counted"),
+      core_(limits_of(nic.context.params, mac), &counted_.seen()),
       functions_(core_.tables().functions.size()),
       debug_(nic.context.params),
       queue_(queue_limits(functions_.size()), nic.counters),
@@ -222,10 +224,7 @@ void pcie_endpoint::serve(cycle_t t) {
         wake(t + 1);
       } else if (const auto next = queue_.next_command()) {
         slot_ = *next;
-        teardown_turn_ = true;
-        phase_ = phase::serving;
-        until_ = t + static_cast<cycle_t>(context_.params.nic.command_cycles);
-        wake(until_);
+        begin(t);
       }
       return;
     case phase::serving:
@@ -270,6 +269,18 @@ void pcie_endpoint::serve(cycle_t t) {
   }
 }
 
+void pcie_endpoint::begin(cycle_t t) {
+  teardown_turn_ = true;
+  phase_ = phase::serving;
+  until_ = t + static_cast<cycle_t>(context_.params.nic.command_cycles);
+  wake(until_);
+  const std::span<const std::uint8_t> input = queue_.input(slot_);
+  if (input.size() >= cmd_in::Size &&
+      cmd_in::unpack(input.data()).opcode == command_opcode::QueryVportCounter) {
+    counted_.take(t, until_ - 1);
+  }
+}
+
 /// One line a cycle; done when the core has seen all of them.
 bool pcie_endpoint::read_lines(cycle_t t) {
   if (requested_ < wanted_.size()) {
@@ -291,6 +302,9 @@ void pcie_endpoint::execute(cycle_t t) {
   const command_result result = core_.execute(function, queue_.input(slot_), queue_.output(slot_));
   nic_.counters.add_for(
       function, result.status == command_status::Ok ? counter::Commands : counter::CommandErrors);
+  if (space_.resetting(function)) {
+    core_.stop(function);  // whatever the command made of it
+  }
   publish(t);
 }
 

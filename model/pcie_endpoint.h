@@ -30,6 +30,7 @@
 #include "pcie_endpoint/command_queue.h"
 #include "pcie_endpoint/commands.h"
 #include "pcie_endpoint/config_space.h"
+#include "pcie_endpoint/counter_snapshot.h"
 #include "pcie_endpoint/debug_registers.h"
 #include "pcie_endpoint/msix_registers.h"
 
@@ -55,7 +56,7 @@ class pcie_endpoint final : public stage {
     level<msix_pending>& msix_pending_bits;    ///< held back by a mask - completion
     stream<config_request>& configs;           ///< - pcie_rx
     std::vector<stream<pcie_error>*> errors;   ///< - pcie_rx, dma_engine
-    level<function_map>& functions;            ///< - pcie_rx, dma_engine
+    level<function_map>& functions;            ///< - pcie_rx, dma_engine, uar
     level<vport_table>& vports;                ///< - rx_parser, packet_builder, tx_sched
     level<partition_table>& partitions;        ///< - qpc_ram
     level<std::uint64_t>* icm_base = nullptr;  ///< where contexts are in host memory - qpc_ram
@@ -132,6 +133,7 @@ class pcie_endpoint final : public stage {
   bool tell_owners(cycle_t t);
   template <class Command>
   bool tell_one(stream<Command>& owner, const Command& command, cycle_t t);
+  void begin(cycle_t t);
   void execute(cycle_t t);
   void go_on(cycle_t t);
   void publish(cycle_t t);
@@ -142,13 +144,16 @@ class pcie_endpoint final : public stage {
   mmio_answer answer(const config_request& request, cycle_t t);
   void apply(const config_request& request, std::uint16_t function, cycle_t t);
   void publish_map(cycle_t t);
-  void start_reset(std::uint16_t function);
+  void start_reset(std::uint16_t function, cycle_t t);
+  void take_away(std::uint16_t vf, cycle_t t);
+  void give_up_icm(cycle_t t);
   bool tear_down(cycle_t t);
   void finish_teardown(cycle_t t);
   void end_resets(cycle_t t);
 
   nic_shared& nic_;
   ports ports_;
+  counter_snapshot counted_;
   command_core core_;
   std::vector<function_registers> functions_;
   debug_registers debug_;

@@ -92,6 +92,10 @@ TEST(cli, mistakes_exit_2_with_one_message) {
   expect_user_error({"run", "scenarios/ping_pong.toml", "--trace=sqlit"}, "`sqlite`");
   expect_user_error({"run", "scenarios/ping_pong.toml", "--rtl-clock", "never"}, "busy");
   expect_user_error({"run", "scenarios/ping_pong.toml", "--set", "cpu.nois=true"}, "`cpu.noise`");
+  expect_user_error({"run", "scenarios/ping_pong.toml", "--set", "device.SRIOV_EN=true", "--set",
+                     "device.NUM_OF_VFS=2"},
+                    "2 VFs that nobody uses");
+  expect_user_error({"config-space", "--vfs", "999"}, "--vfs");
   expect_user_error({"run", "scenarios/ping_pong.toml", "--trace-from", "5", "--trace-to", "4"},
                     "--trace-from");
 }

@@ -26,20 +26,6 @@ class completion_events : public bench::completion_bench {
     create_eq(2, Eqn, eq_line(4));
   }
 
-  void create_cq(cycle_t cycle, std::uint32_t cqn, const cqc_line& line) {
-    ram.set(context_kind::cqc, cqn, line);
-    cq_command command{.cqn = cqn};
-    line.pack(command.line.data());
-    commands.at(cycle, command);
-  }
-
-  void create_eq(cycle_t cycle, std::uint8_t eqn, const eqc_line& line) {
-    ram.set(context_kind::eqc, eqn, line);
-    cq_command command{.cqn = eqn, .eq = true};
-    line.pack(command.line.data());
-    commands.at(cycle, command);
-  }
-
   static queue_doorbell arm_bell(std::uint8_t sn, std::uint32_t consumer, bool solicited = false) {
     return {.function = Owner,
             .uar_page = Page,
@@ -224,6 +210,7 @@ TEST_P(completion_events, only_the_owner_arms_a_CQ) {
   finish();
   EXPECT_TRUE(eqes().empty());
   EXPECT_EQ(bench.count(counter::QueueDbIgnoredOwner), 4U);
+  EXPECT_EQ(bench.nic.counters.value_for(Owner + 1, counter::QueueDbIgnoredOwner), 1U);
   EXPECT_EQ(bench.count(counter::CqArms), 0U);
 }
 

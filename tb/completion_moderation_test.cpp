@@ -32,13 +32,6 @@ class completion_moderation : public bench::completion_bench {
     commands.at(cycle, command);
   }
 
-  void create_eq(cycle_t cycle, std::uint8_t eqn, const eqc_line& line) {
-    ram.set(context_kind::eqc, eqn, line);
-    cq_command command{.cqn = eqn, .eq = true};
-    line.pack(command.line.data());
-    commands.at(cycle, command);
-  }
-
   static queue_doorbell arm(std::uint8_t sn, std::uint32_t consumer, std::uint32_t cqn = Cqn,
                             bool solicited = false) {
     return {.function = Owner,

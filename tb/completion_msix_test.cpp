@@ -50,20 +50,6 @@ class completion_msix : public bench::completion_bench {
 
   static msix_command mask(bool masked) { return table_entry(Vector, Address, Data, masked); }
 
-  void create_cq(cycle_t cycle, std::uint32_t cqn, const cqc_line& line) {
-    ram.set(context_kind::cqc, cqn, line);
-    cq_command command{.cqn = cqn};
-    line.pack(command.line.data());
-    commands.at(cycle, command);
-  }
-
-  void create_eq(cycle_t cycle, std::uint8_t eqn, const eqc_line& line) {
-    ram.set(context_kind::eqc, eqn, line);
-    cq_command command{.cqn = eqn, .eq = true};
-    line.pack(command.line.data());
-    commands.at(cycle, command);
-  }
-
   static queue_doorbell eq_arm(std::uint32_t consumer, std::uint8_t eqn = Eqn) {
     queue_doorbell bell = eq_move(consumer, eqn);
     bell.arm = true;

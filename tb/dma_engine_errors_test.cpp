@@ -20,23 +20,9 @@ TEST_P(dma_engine_bench, refused_aborted_and_poisoned_reads_say_so_and_free_thei
   parameters params;
   params.pcie.tags = 1;
   dma_bench& dma = make(params);
-  unsigned nth = 0;
-  dma.far.then = [&](const recording_device::arrival& seen) {
-    const cycle_t at = dma.bench.context.clock.now() + 10;
-    switch (nth++) {
-      case 0:
-        dma.complete.refuse(at, seen.header.tag, completion_status::UnsupportedRequest, 64);
-        break;
-      case 1:
-        dma.complete.refuse(at, seen.header.tag, completion_status::CompleterAbort, 64);
-        break;
-      case 2:
-        dma.complete.poison(at, seen.header.tag, 0x1000, 64);
-        break;
-      default:
-        dma.complete.answer(at, seen.header.tag, 0x1000, 64);
-    }
-  };
+  dma.fail_three_ways([&dma](cycle_t at, const tlp_header& header) {
+    dma.complete.answer(at, header.tag, touched(header).address, 64);
+  });
   for (std::uint64_t i = 0; i < 4; ++i) {
     dma.payload.at(10, dma.read(0x1000, 64, i));
   }

@@ -248,23 +248,7 @@ TEST_P(dma_engine_bench, errors_are_reported_to_the_function_whose_read_it_was) 
   parameters params;
   params.pcie.completion_timeout_ps = 50'000'000;
   dma_bench& dma = make(params);
-  unsigned nth = 0;
-  dma.far.then = [&](const recording_device::arrival& seen) {
-    const cycle_t at = dma.bench.context.clock.now() + 10;
-    switch (nth++) {
-      case 0:
-        dma.complete.refuse(at, seen.header.tag, completion_status::UnsupportedRequest, 64);
-        break;
-      case 1:
-        dma.complete.refuse(at, seen.header.tag, completion_status::CompleterAbort, 64);
-        break;
-      case 2:
-        dma.complete.poison(at, seen.header.tag, touched(seen.header).address, 64);
-        break;
-      default:
-        break;  // never
-    }
-  };
+  dma.fail_three_ways([](cycle_t, const tlp_header&) {});  // the fourth is never answered
   for (std::uint64_t i = 0; i < 4; ++i) {
     dma.payload.at(10 + 100 * i, read_of(dma, static_cast<std::uint16_t>(i + 1), i));
   }

@@ -227,6 +227,35 @@ TEST_F(flr, all_objects_are_gone_and_a_driver_finds_the_function_as_new) {
   system_->context.trace.close();
 }
 
+// The device has forgotten the queue: nobody would ever answer.
+TEST_F(flr, commands_of_a_driver_that_outlived_it_fail_instead_of_waiting) {
+  build({"nic.total_vfs=8"}, 40);
+  std::vector<command_delivery> ends;
+  const auto ask = [&](cpu& core) -> task<> {
+    cmd_in head;
+    head.opcode = command_opcode::AllocPd;
+    std::array<std::uint8_t, cmd_in::Size> input{};
+    head.pack(input.data());
+    const command_reply reply = co_await home().driver.try_command(core, input);
+    ends.push_back(reply.delivery);
+  };
+  run([&](pci_bus& slot, cpu& core) -> task<> {
+    co_await home().driver.open(core);
+    // More than there are entries, so that some wait for one.
+    for (unsigned i = 1; i < 40; ++i) {
+      cpu& other = home().host.core(i);
+      other.run(ask(other));
+    }
+    co_await slot.reset(core, 0);
+    co_await ask(core);
+  });
+  ASSERT_EQ(ends.size(), 40U);
+  EXPECT_EQ(ends.back(), command_delivery::Internal);
+  for (unsigned i = 1; i < 40; ++i) {
+    EXPECT_FALSE(home().host.core(i).busy()) << i;
+  }
+}
+
 TEST_F(flr, nobody_else_notices) {
   build({"nic.total_vfs=8"}, 2);
   device vf(home().host, home().slot, 1, home().adapter.shared().posted, gid_of_ipv4(0x0a000003));

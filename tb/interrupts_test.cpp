@@ -248,15 +248,17 @@ TEST_F(interrupted, work_that_begins_before_a_handler_that_is_known_is_cut_in_tw
                                "host0.cpu0 service 2900000"}));
 }
 
+task<> idle_until(cpu& core, ps_t end, times& seen) {
+  core.idle_until(end);
+  co_await core.sync();
+  seen.push_back(core.time());
+}
+
 TEST_F(interrupted, a_core_that_does_nothing_loses_nothing) {
   interrupt_line& line = host.bind_interrupt(0);
   message_at(1'000'000, line);
   times when;
-  core().run([](cpu& on, times& seen) -> task<> {
-    on.idle_until(5'000'000);
-    co_await on.sync();
-    seen.push_back(on.time());
-  }(core(), when));
+  core().run(idle_until(core(), 5'000'000, when));
   sc_core::sc_start();
   EXPECT_EQ(when, times{5'000'000});
 }
@@ -265,11 +267,7 @@ TEST_F(interrupted, a_step_that_is_due_while_a_handler_runs_comes_behind_it) {
   interrupt_line& line = host.bind_interrupt(0);
   message_at(1'000'000, line);
   times when;
-  core().run([](cpu& on, times& seen) -> task<> {
-    on.idle_until(2'000'000);
-    co_await on.sync();
-    seen.push_back(on.time());
-  }(core(), when));
+  core().run(idle_until(core(), 2'000'000, when));
   sc_core::sc_start();
   EXPECT_EQ(when, times{2'600'000});
 }

@@ -242,6 +242,35 @@ TEST_P(endpoint_configuration, a_reset_of_the_PF_resets_its_VFs) {
   EXPECT_EQ(bench.count(counter::FunctionResets), 3U);
 }
 
+// What was lent to the chip is the host's again, who may give it to somebody else.
+TEST_P(endpoint_configuration, a_reset_of_the_PF_gives_back_the_memory_of_contexts) {
+  config_bench bench(GetParam());
+  bench.enable_two_vfs();
+  mmio_write lend;
+  lend.offset = bar0::IcmBase;
+  lend.length = 8;
+  bytes::store_be<8>(lend.data.data(), 0x4000'0000);
+  bench.write_source.at(50, lend, 1, false);
+  mmio_read ask;
+  ask.offset = bar0::IcmBase;
+  ask.length = 8;
+  const auto base = [&](std::uint16_t tag) {
+    return bytes::load_be<8>(bench.answer(tag).data.data());
+  };
+  ask.tag = 60;
+  bench.read_source.at(60, ask, 1, false);
+  bench.store(100, 0x0501, DeviceControl, Flr);
+  ask.tag = 110;
+  bench.read_source.at(110, ask, 1, false);
+  bench.store(120, 0x0500, DeviceControl, Flr);
+  ask.tag = 1500;
+  bench.read_source.at(1500, ask, 1, false);
+  bench.run(2000);
+  EXPECT_EQ(base(60), 0x4000'0000U);
+  EXPECT_EQ(base(110), 0x4000'0000U) << "a VF's reset leaves it alone";
+  EXPECT_EQ(base(1500), 0U);
+}
+
 TEST_P(endpoint_configuration, VFs_that_vanish_are_reset_and_answer_retry_if_they_come_too_early) {
   config_bench bench(GetParam());
   bench.enable_two_vfs();
@@ -255,6 +284,40 @@ TEST_P(endpoint_configuration, VFs_that_vanish_are_reset_and_answer_retry_if_the
   EXPECT_EQ(bench.answer(130).status, Retry);
   EXPECT_EQ(bench.answer(1500).status, Success);
   EXPECT_EQ(bench.count(counter::FunctionResets), 2U);
+}
+
+// What is written for it would be dropped; so nothing may be acknowledged any more.
+TEST_P(endpoint_configuration, the_port_goes_down_with_the_reset_though_a_command_is_served) {
+  config_bench bench(GetParam());
+  bench.store(5, 0x0500, Command, 6);
+  bench.command(10, bench::simple(command_opcode::EnableHca));
+  bench.command(2000, bench::simple(command_opcode::InitHca));
+  bench.command(5000, bench::simple(command_opcode::AllocPd));  // takes 1000 cycles
+  bench.store(5500, 0x0500, DeviceControl, Flr);                // taken in 5501
+  bench.run(5510);
+  EXPECT_TRUE(bench.vports.read(5501).at(0).enabled);
+  EXPECT_FALSE(bench.vports.read(5502).at(0).enabled);
+}
+
+TEST_P(endpoint_configuration, VFs_that_vanish_during_their_reset_lose_what_the_PF_decided) {
+  config_bench bench(GetParam());
+  bench.enable_two_vfs();
+  bench.command(10, bench::simple(command_opcode::EnableHca));
+  bench.command(2000, bench::simple(command_opcode::InitHca));
+  modify_function_in decided;
+  decided.opcode = command_opcode::ModifyFunction;
+  decided.function_id = 1;
+  decided.field_select = FunctionTrust;
+  decided.function_context.trust = 1;
+  bench.command(4000, bench::packed(decided));
+  bench.run(6000);
+  EXPECT_TRUE(bench.vports.read(6000).at(1).any_vlan) << "what trust gives";
+  bench.store(6010, 0x0501, DeviceControl, Flr);
+  bench.run(300);
+  EXPECT_TRUE(bench.vports.read(6300).at(1).any_vlan) << "a reset leaves it";
+  bench.store(6310, 0x0500, SriovControl, 0);
+  bench.run(1000);
+  EXPECT_FALSE(bench.vports.read(7300).at(1).any_vlan);
 }
 
 TEST_P(endpoint_configuration, a_second_reset_while_the_first_lasts_is_the_same) {

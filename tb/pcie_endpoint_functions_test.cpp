@@ -423,6 +423,30 @@ TEST_F(function_commands, a_vf_that_was_reset_comes_back_by_itself_with_what_the
   EXPECT_EQ(again.key, share_of(1).mkeys.first);
 }
 
+TEST_F(function_commands, a_vf_that_is_taken_away_loses_what_the_pf_decided) {
+  bring_up(1);
+  bring_up(2);
+  furnish(1);
+  trust(1);
+  trust(2);
+  make(change(1, FunctionMac, [](auto& it) { it.mac = 0x020000000055; }));
+  core.take_away(1);
+  tear_down(1);
+  EXPECT_TRUE(has_nothing(1));
+  EXPECT_EQ(decided(1).trust, 0U);
+  EXPECT_EQ(decided(1).qps.count, 0U);
+  EXPECT_EQ(core.mac(1), 0x020000000002U) << "the PF's and 1, as at power-up";
+  refused(simple(EnableHca), command_status::BadSystemState, command_syndrome::FunctionState, 1);
+  EXPECT_EQ(decided(2).trust, 1U) << "of the others it keeps everything";
+  EXPECT_EQ(decided(2).qps, share_of(2).qps);
+  // The PF has the part back, and may begin anew.
+  make(decide(1, FunctionPartition, share_of(1)));
+  make(simple(EnableHca, 1));
+  EXPECT_EQ(core.init_state(1), 1U);
+  tear_down(1);
+  EXPECT_EQ(decided(1).qps, share_of(1).qps) << "an ordinary reset again";
+}
+
 TEST_F(function_commands, a_reset_of_the_pf_ends_all_vfs_and_all_decisions) {
   const command_tables fresh = core.tables();
   bring_all_up();

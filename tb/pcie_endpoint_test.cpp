@@ -226,6 +226,25 @@ TEST_P(endpoint, a_query_shows_what_the_pipeline_left_in_the_ram) {
   EXPECT_EQ(bytes::load_be<4>(bench.output(query).data() + 16), 0x40002c00U);
 }
 
+TEST_P(endpoint, a_query_shows_the_counters_of_its_function) {
+  endpoint_bench bench(GetParam());
+  bench.nic.counters.add_for(0, counter::RxPackets, 7);
+  bench.nic.counters.add_for(1, counter::RxPackets, 9);
+  bench.command(10, simple(command_opcode::EnableHca));
+  bench.command(500, simple(command_opcode::InitHca));
+  query_vport_counter_in in;
+  in.opcode = command_opcode::QueryVportCounter;
+  constexpr std::uint32_t Bytes = query_vport_counter_out::Size + 8 * CounterCount;
+  const placed_command query = bench.command(1000, packed(in), 0, Bytes);
+  bench.run(3000);
+  EXPECT_EQ(bench.answer(query).status, command_status::Ok);
+  const input shown = bench.output(query);
+  EXPECT_EQ(
+      bytes::load_be<8>(
+          &shown[query_vport_counter_out::Size + 8 * static_cast<std::size_t>(counter::RxPackets)]),
+      7U);
+}
+
 INSTANTIATE_TEST_SUITE_P(orders, endpoint, testing::Values(0, 1, 2));
 
 // MSI-X -------------------------------------------------------------------------------------------

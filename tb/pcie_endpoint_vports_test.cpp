@@ -128,6 +128,19 @@ TEST_F(vport_commands, trust_does_not_go_so_far_as_to_take_another_ports_address
   make(take(core.mac(2)), 1);
 }
 
+TEST_F(vport_commands, an_address_that_the_pf_gave_is_the_ports_also_while_it_uses_another) {
+  trust(1);
+  trust(2);
+  const std::uint64_t given = core.mac(1);
+  const auto take = [](std::uint64_t mac) {
+    return modify_port(VportSelectAddress, [mac](auto& it) { it.permanent_address = mac; });
+  };
+  make(take(0x020000000077), 1);
+  refused(take(given), command_status::BadParameter, command_syndrome::Spoofed, 2);
+  tear_down(1);
+  EXPECT_EQ(core.mac(1), given);
+}
+
 TEST_F(vport_commands, the_pf_changes_the_ports_of_vfs) {
   make(modify_port(
       VportSelectAddress, [](auto& it) { it.permanent_address = 0x020000000088; }, 1));
@@ -280,6 +293,17 @@ TEST_F(vport_commands, an_entry_that_is_no_longer_the_ports_takes_no_new_qp) {
   distrusted(to_rtr_with(qpn, [](auto& path) { path.src_addr_index = 1; }));
   make(to_rtr_with(qpn, [](auto& path) { path.src_addr_index = 0; }), 1);
   EXPECT_EQ(line<qpc_address>(context_kind::qpc_address).smac, 0x020000000042U);
+}
+
+TEST_F(vport_commands, what_trust_allowed_ends_with_it) {
+  trust(1);
+  make(modify_port(VportSelectPromisc, [](auto& it) { it.promisc_uc = 1; }), 1);
+  EXPECT_TRUE(core.vports().at(1).promiscuous);
+  EXPECT_TRUE(core.vports().at(1).any_vlan);
+  make(change(1, FunctionTrust, [](auto& it) { it.trust = 0; }));
+  EXPECT_FALSE(core.vports().at(1).promiscuous);
+  EXPECT_FALSE(core.vports().at(1).any_vlan);
+  EXPECT_TRUE(core.vports().at(0).any_vlan) << "the PF";
 }
 
 // Priority, DSCP, service level

@@ -164,6 +164,7 @@ TEST(vf_section, tells_what_is_wrong_where_and_what_would_be_right) {
   EXPECT_THAT(with("index = 0\nlink_state = \"up\"\n"), HasSubstr("auto, enable or disable"));
   EXPECT_THAT(with("index = 4\ntrust = true\n"),
               AllOf(HasSubstr("VF 4 of host0"), HasSubstr("4 VFs")));
+  EXPECT_THAT(with("index = 7\n"), AllOf(HasSubstr("VF 7 of host0"), HasSubstr("4 VFs")));
   EXPECT_THAT(error_of("[vf]\nindex = 0\n"), HasSubstr("[[vf]]"));
   EXPECT_THAT(error_of("[device]\nNUM_OF_VFS = 4\n[[vf]]\nindex = 0\nqos = 1\n"),
               HasSubstr("SRIOV_EN is not true"));

@@ -69,6 +69,28 @@ class pf_driver : public testing::Test {
   std::unique_ptr<sriov> functions_;
 };
 
+TEST_F(pf_driver, a_vf_that_refused_to_open_can_be_opened_later) {
+  build(TwoVfs);
+  unsigned refused = 0;
+  bool open = false;
+  run([&](cpu& core) -> task<> {
+    device& vf = functions_->vf(0);
+    co_await functions_->pf().command(core, command_opcode::DisableHca, 1);
+    for (unsigned i = 0; i < 2; ++i) {
+      try {
+        co_await vf.open(core);
+      } catch (const command_refused&) {
+        ++refused;
+      }
+    }
+    co_await functions_->pf().command(core, command_opcode::EnableHca, 1);
+    co_await vf.open(core);
+    open = true;
+  });
+  EXPECT_EQ(refused, 2U);
+  EXPECT_TRUE(open);
+}
+
 TEST_F(pf_driver, enables_no_vf_of_a_device_without_sriov) {
   build("[workload]\n");
   run();

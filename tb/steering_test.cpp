@@ -164,6 +164,19 @@ TEST_F(sources, another_vlan_than_the_ports_is_spoofed) {
   EXPECT_EQ(verdict(), source_verdict::allowed) << "a port without a VLAN may tag as it likes";
 }
 
+// A tag that is left from when the port had that VLAN, or the VF trust.
+TEST_F(sources, without_a_vlan_a_port_has_tagged_frames_only_if_it_may_choose) {
+  claimed.vlan = 7;
+  EXPECT_EQ(verdict(), source_verdict::allowed);
+  port.any_vlan = false;
+  EXPECT_EQ(verdict(), source_verdict::spoofed);
+  port.vlan = 7;
+  EXPECT_EQ(verdict(), source_verdict::allowed);
+  port.vlan = std::nullopt;
+  claimed.vlan = std::nullopt;
+  EXPECT_EQ(verdict(), source_verdict::allowed);
+}
+
 TEST_F(sources, another_address_than_the_gid_tables_is_spoofed) {
   claimed.address[15] = 9;
   claimed.gid_index = 1;

@@ -161,6 +161,48 @@ TEST_P(tx_sched_functions, wait_for_each_other_as_qps_do) {
   finish();
 }
 
+// A function may change its own port, by an address or a link state, as often as it likes: here in
+// every second cycle, while each function sends one packet in three.
+TEST_P(tx_sched_functions, keep_their_turns_when_ports_change_all_the_time) {
+  ports_t how = four();
+  for (std::uint16_t function = 1; function <= 3; ++function) {
+    works.at(10, packets_of(function, 200));
+  }
+  bench.run(20);
+  for (cycle_t t = 20; t < 320; t += 2) {
+    how[1].sources = {vport::source{.valid = t % 4 == 0, .address = {}}};
+    share(how, vport_arbitration::round_robin, t);
+    bench.run(2);
+  }
+  // As without changes: within a quantum and two packets.
+  const auto share_of = counts(0, 300);
+  EXPECT_NEAR(share_of.at(1), 100, 3);
+  EXPECT_NEAR(share_of.at(2), 100, 3);
+  EXPECT_NEAR(share_of.count(3) == 0 ? 0 : share_of.at(3), 100, 3);
+  bench.run(600);
+  finish();
+}
+
+TEST_P(tx_sched_functions, keep_to_weights_when_ports_change_all_the_time) {
+  ports_t how = four();
+  how[2].weight = 3;
+  share(how, vport_arbitration::weighted);
+  works.at(10, packets_of(1, 400));
+  works.at(10, packets_of(2, 400));
+  bench.run(20);
+  for (cycle_t t = 20; t < 420; t += 3) {
+    how[1].sources = {vport::source{.valid = t % 2 == 0, .address = {}}};
+    share(how, vport_arbitration::weighted, t);
+    bench.run(3);
+  }
+  bench.run(10);
+  const auto share_of = counts(10, 410);
+  EXPECT_NEAR(share_of.at(1), 100, 4);
+  EXPECT_NEAR(share_of.at(2), 300, 4);
+  bench.run(600);
+  finish();
+}
+
 /// payload_dma takes a packet in every 8th cycle only.
 class tx_sched_quiet : public tx_sched_bench {
  protected:

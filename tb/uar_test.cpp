@@ -101,6 +101,24 @@ class uar_bench : public testing::TestWithParam<int> {
     return result;
   }
 
+  /// Functions 0 to 15 after so many resets; `resetting` is being reset, 0: nobody.
+  static function_map of_functions(std::uint32_t resets, std::uint16_t resetting = 0) {
+    function_map map;
+    map.vfs = 15;
+    map.functions.resize(16);
+    map.functions[resetting].resetting = resetting != 0;
+    map.resets = resets;
+    return map;
+  }
+
+  /// From cycle `begin` to `begin` + 100.
+  void reset(std::uint16_t function, cycle_t begin) {
+    bench.run(begin);
+    functions.write(begin, of_functions(1, function));
+    bench.run(100);
+    functions.write(begin + 100, of_functions(1));
+  }
+
   void finish(cycle_t cycles) {
     bench.run(cycles);
     bench.context.check_drained();
@@ -118,7 +136,10 @@ class uar_bench : public testing::TestWithParam<int> {
   source<mmio_read> reader{"reader", bench, reads};
   sink<mmio_answer> answered{"answered", bench, answers};
   context_lines ram{"ram", bench};
-  uar dut{"uar", bench.nic, {writes, reads, answers, requests, lines, doorbells, queue_doorbells}};
+  level<function_map> functions{bench.context.clock, "functions", of_functions(0)};
+  uar dut{"uar",
+          bench.nic,
+          {writes, reads, answers, requests, lines, doorbells, queue_doorbells, &functions}};
 };
 
 TEST_P(uar_bench, a_doorbell_takes_ten_cycles) {
@@ -307,6 +328,40 @@ TEST_P(uar_bench, reads_behind_writes_that_wait_at_the_port_see_them) {
   finish(4000);
   ASSERT_EQ(answered.items.size(), 1U);
   EXPECT_EQ(value(answered.items[0].item) >> 40, 59U);
+}
+
+// Function-level reset
+
+TEST_P(uar_bench, the_next_user_of_a_function_finds_nothing_of_the_one_before) {
+  sink<doorbell> fetch("fetch", bench, doorbells);
+  host.at(10, store(1, 2, 0, 8, control(0x123, 5, 4)));
+  host.at(11, store(2, 2, 0, 8, control(0x200, 6, 4)));
+  host.at(12, line(1, 2, 0, 64, control(0x123, 6, 8)));  // half a burst, too
+  host.at(13, store(1, 3, 0, 4, control(0x124, 7, 4)));  // and half a doorbell
+  reset(1, 50);
+  reader.at(200, load(1, 2, 0, 8));
+  reader.at(201, load(2, 2, 0, 8));
+  host.at(210, store(1, 3, 4, {0, 1, 0x24, 4}));  // a second half without a first
+  finish(3000);
+  ASSERT_EQ(answered.items.size(), 2U);
+  EXPECT_EQ(value(answered.items[0].item), 0U);
+  EXPECT_NE(value(answered.items[1].item), 0U) << "the others keep theirs";
+  EXPECT_EQ(fetch.items.size(), 2U) << "neither half ever rings";
+  EXPECT_EQ(bench.count(counter::DbIgnoredSize), 1U);
+}
+
+TEST_P(uar_bench, what_a_function_has_on_the_way_when_its_reset_begins_is_nothing) {
+  sink<doorbell> fetch("fetch", bench, doorbells);
+  host.at(47, store(1, 2, 0, 8, control(0x123, 5, 4)));  // its lookup is under way
+  host.at(48, store(2, 2, 0, 8, control(0x200, 6, 4)));
+  host.at(60, store(1, 2, 0, 8, control(0x123, 6, 4)));  // it was before the reset, at the BAR
+  reset(1, 50);
+  reader.at(200, load(1, 2, 0, 8));
+  finish(300);
+  ASSERT_EQ(fetch.items.size(), 1U);
+  EXPECT_EQ(fetch.items[0].item.qpn, 0x200U);
+  EXPECT_EQ(value(answered.items.at(0).item), 0U);
+  EXPECT_EQ(bench.nic.counters.value_for(1, counter::DbIgnoredOwner), 2U);
 }
 
 // mlx5: the CQ doorbell is 8 bytes at 0x20: sequence number in bits 29:28, bit 24 for solicited

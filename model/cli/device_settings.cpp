@@ -337,11 +337,10 @@ void check_devices(const run_point& point, const setting_origins& origin,
       fail(origin.contains(key) ? key : "device.SRIOV_EN",
            "SR-IOV without VFs; NUM_OF_VFS says how many");
     }
-    for (std::size_t vf = device.enabled_vfs(); vf < device.vf.size(); ++vf) {
-      if (device.vf[vf] != vf_settings{}) {
-        fail(key, fmt::format("[[vf]] sets VF {} of host{}, which has {} VFs{}", vf, host,
-                              device.enabled_vfs(), device.sriov ? "" : ": SRIOV_EN is not true"));
-      }
+    if (device.vf.size() > device.enabled_vfs()) {
+      fail(key,
+           fmt::format("[[vf]] names VF {} of host{}, which has {} VFs{}", device.vf.size() - 1,
+                       host, device.enabled_vfs(), device.sriov ? "" : ": SRIOV_EN is not true"));
     }
   }
 }

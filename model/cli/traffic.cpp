@@ -5,6 +5,7 @@
 #include "cli/mixed_workload.h"
 #include "cli/tenant_workload.h"
 #include "cli/workload.h"
+#include "common/error.h"
 #include "common/stream.h"
 
 namespace carillon {
@@ -39,6 +40,14 @@ unsigned cores_of(const workload_spec& spec) {
 std::unique_ptr<traffic> make_traffic(system_model& system, const run_point& point) {
   if (point.workload.has_tenants()) {
     return std::make_unique<tenant_workload>(system, point);
+  }
+  for (const device_settings& device : point.devices) {
+    if (device.enabled_vfs() != 0) {
+      throw config_error(
+          fmt::format("device.SRIOV_EN: {} VFs that nobody uses: only tenants do ([[tenant]], "
+                      "workload.tenants)",
+                      device.enabled_vfs()));
+    }
   }
   if (point.workload.kind == workload_kind::mixed) {
     return std::make_unique<mixed_workload>(system, point);

@@ -1,6 +1,6 @@
 // What the host has made of a device's functions by their configuration spaces: where their BARs
-// lie, which may master the bus, which are being reset. A level from pcie_endpoint, read by pcie_rx
-// and dma_engine.
+// lie, which may master the bus, which are being reset. A level from pcie_endpoint, read by
+// pcie_rx, dma_engine and uar.
 //
 // Function 0 is the PF, function i + 1 is VF i. The BARs of the VFs follow each other: VF i has the
 // window i times its size behind that of VF 0.

@@ -8,7 +8,8 @@ bool owns(const vport& port, const claimed_source& claimed) {
   if (claimed.mac != 0 && claimed.mac != port.mac) {
     return false;
   }
-  if (port.vlan && claimed.vlan && claimed.vlan != port.vlan) {
+  const bool free_choice = !port.vlan && port.any_vlan;
+  if (claimed.vlan && claimed.vlan != port.vlan && !free_choice) {
     return false;
   }
   if (port.sources.empty()) {

@@ -63,7 +63,8 @@ enum class source_verdict : std::uint8_t {
 };
 
 /// May such a frame leave by the port of this function? A port with a VLAN tags frames without a
-/// tag itself, so they are its own; one without a list of addresses has them all.
+/// tag itself, so they are its own; one without has tagged frames only if it may choose (any_vlan).
+/// One without a list of addresses has them all.
 source_verdict source_allowed(const vport_table& ports, std::uint16_t function,
                               const claimed_source& claimed);
 

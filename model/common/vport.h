@@ -29,6 +29,7 @@ struct vport {
   std::uint64_t mac = 0;
   std::optional<std::uint16_t> vlan;  ///< its frames carry this tag, whatever its QPs say
   std::uint8_t priority = 0;          ///< PCP of that tag
+  bool any_vlan = true;               ///< without a VLAN here, its QPs may have one
   bool spoof_check = true;            ///< its frames carry its own MAC, VLAN and addresses, or none
   bool promiscuous = false;           ///< unknown destinations are its own
   std::uint32_t max_rate_mbps = 0;    ///< of its requests on the wire; 0: the port's

@@ -80,10 +80,17 @@ command_channel::slot& command_channel::choose() {
 task<command_delivery> command_channel::run(cpu& core, std::span<const std::uint8_t> input,
                                             std::span<std::uint8_t> output) {
   co_await core.sync();
+  if (queue_ == 0) {
+    co_return command_delivery::Internal;
+  }
   slot& mine = choose();
   co_await core.acquire(mine.lock);
   core.spend(copying(core, command_entry::Size + input.size()));
   co_await core.sync();
+  if (queue_ == 0) {  // a reset came between
+    core.release(mine.lock);
+    co_return command_delivery::Internal;
+  }
   write_entry(mine, input, static_cast<std::uint32_t>(output.size()));
   core.fence();
   store_dword(core, bar0_ + bar0::CmdDbell, std::uint32_t{1} << mine.number);
@@ -96,6 +103,7 @@ task<command_delivery> command_channel::run(cpu& core, std::span<const std::uint
 }
 
 void command_channel::abandon() {
+  queue_ = 0;
   for (const auto& each : slots_) {
     if (each->lock.held() && !each->ready()) {
       const auto last =

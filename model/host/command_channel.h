@@ -33,12 +33,13 @@ class command_channel {
   /// Allocates the queue and tells the device at BAR0 where it is.
   task<> start(cpu& core, std::uint64_t bar0);
 
-  /// Runs a command; `output` is as long as what is asked for. Its bytes count if it was delivered.
+  /// Runs a command; `output` is as long as what is asked for. Its bytes count if it was delivered;
+  /// without a queue that the device knows of it is not (Internal).
   task<command_delivery> run(cpu& core, std::span<const std::uint8_t> input,
                              std::span<std::uint8_t> output);
 
-  /// The device has forgotten the commands that are under way: each ends as one that was not
-  /// delivered (Internal). Cores that wait for events are not woken.
+  /// The device has forgotten the queue: the commands that are under way, and all later ones, end
+  /// as not delivered (Internal). Cores that wait for events are not woken.
   void abandon();
 
   /// From now on cores wait for the events of this queue, which must take no others and outlive the
@@ -71,7 +72,7 @@ class command_channel {
 
   machine& host_;
   std::uint64_t bar0_ = 0;
-  std::uint64_t queue_ = 0;
+  std::uint64_t queue_ = 0;  ///< 0: the device knows of none
   std::vector<std::unique_ptr<slot>> slots_;
   unsigned next_ = 0;  ///< whose turn it is if all are used
   std::uint8_t token_ = 0;

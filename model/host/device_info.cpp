@@ -4,23 +4,20 @@
 #include <array>
 
 #include "gen/pci.h"
+#include "gen/registers.h"
 
 namespace carillon {
 
 namespace {
 
-// Where every device of this family has its firmware's version: the begin of BAR0.
-constexpr std::uint32_t FirmwareRevisionAt = 0x000;
-constexpr std::uint32_t FirmwareSubAt = 0x004;
-constexpr unsigned HalfBits = 16;
-
 task<> read_firmware(cpu& core, pci_bus& slot, device_info& into) {
-  const std::uint64_t bar0 = slot.function(into.function).bar0;
-  const std::uint64_t revision = co_await core.load(bar0 + FirmwareRevisionAt, 4);
-  const std::uint64_t sub = co_await core.load(bar0 + FirmwareSubAt, 4);
-  into.firmware_minor = static_cast<std::uint16_t>(revision >> HalfBits);
-  into.firmware_major = static_cast<std::uint16_t>(revision);
-  into.firmware_sub = static_cast<std::uint16_t>(sub);
+  const std::uint64_t registers = slot.function(into.function).bar0;
+  const std::uint64_t revision = co_await core.load(registers + bar0::FwRev, 4);
+  const std::uint64_t sub = co_await core.load(registers + bar0::CmdifRevFwSub, 4);
+  const auto firmware = bar0::fw_rev_value::unpack(static_cast<std::uint32_t>(revision));
+  into.firmware_major = firmware.major;
+  into.firmware_minor = firmware.minor;
+  into.firmware_sub = bar0::cmdif_rev_fw_sub_value::unpack(static_cast<std::uint32_t>(sub)).fw_sub;
 }
 
 /// As they are now: what the driver read at its start knows nothing of what VFs were given later.

@@ -1,6 +1,7 @@
 #include "host/driver.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "gen/bytes.h"
@@ -126,12 +127,20 @@ task<command_reply> device::command(cpu& core, command_opcode opcode, std::uint3
 task<> device::open(cpu& core) {
   co_await core.sync();
   co_await core.acquire(open_lock_);
+  std::exception_ptr refused;
   if (!opened_) {
-    co_await bring_up(core);
-    opened_ = true;
+    try {
+      co_await bring_up(core);
+      opened_ = true;
+    } catch (const config_error&) {
+      refused = std::current_exception();
+    }
   }
   co_await core.sync();
   core.release(open_lock_);
+  if (refused) {
+    std::rethrow_exception(refused);
+  }
 }
 
 task<> device::identify(cpu& core) {

@@ -120,6 +120,12 @@ class command_core {
   /// PF has decided about it; the PF's reset ends that, too, and all VFs.
   bool teardown_step(std::uint16_t function);
 
+  /// The function's reset has begun: from now on it is not enabled, and its port is down.
+  void stop(std::uint16_t function);
+
+  /// The host takes a VF away: its teardown ends what the PF has decided about it, too.
+  void take_away(std::uint16_t vf) { tables_.functions[vf].taken_away = true; }
+
   [[nodiscard]] const command_tables& tables() const { return tables_; }
 
   /// 0 reset, 1 enabled, 2 initialised.
@@ -222,6 +228,7 @@ class command_core {
   bool destroy_one(std::uint16_t function);
   bool release(std::uint16_t function);
   bool release_all();
+  void forget(std::uint16_t vf);
 
   // vport_commands.cpp
   /// An address that a port can have: not that of a group, not none.

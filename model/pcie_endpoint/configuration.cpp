@@ -102,13 +102,16 @@ void pcie_endpoint::apply(const config_request& request, std::uint16_t function,
       space_.write(function, request.offset, request.value, request.enables);
   changed = changed || done.map;
   if (done.reset) {
-    start_reset(*done.reset);
+    start_reset(*done.reset, t);
     changed = true;
+  }
+  if (done.reset == 0) {
+    give_up_icm(t);
   }
   // VF Enable cleared, or the PF's reset: the VFs end as by a reset of their own.
   if (done.vfs_vanishing || done.reset == 0) {
     for (std::uint16_t vf = 1; vf <= vfs_before; ++vf) {
-      start_reset(vf);
+      take_away(vf, t);
     }
   }
   if (changed) {
@@ -149,7 +152,7 @@ void pcie_endpoint::tell_msix(cycle_t t) {
 
 // Reset
 
-void pcie_endpoint::start_reset(std::uint16_t function) {
+void pcie_endpoint::start_reset(std::uint16_t function, cycle_t t) {
   if (space_.resetting(function)) {
     return;  // it has begun already
   }
@@ -159,6 +162,26 @@ void pcie_endpoint::start_reset(std::uint16_t function) {
   queue_.reset(function);
   functions_[function] = {};
   msix_.reset(function);
+  // Its port goes down at once: nothing is acknowledged whose data would be dropped.
+  core_.stop(function);
+  ports_.vports.write(t, core_.vports());
+}
+
+void pcie_endpoint::take_away(std::uint16_t vf, cycle_t t) {
+  start_reset(vf, t);
+  core_.take_away(vf);
+  // A reset that has got so far already goes back to that: there is more to take now.
+  for (function_reset& reset : resets_) {
+    reset.torn = reset.torn && reset.function != vf;
+  }
+}
+
+/// The memory of the contexts is the host's again: the chip must not write there any more.
+void pcie_endpoint::give_up_icm(cycle_t t) {
+  icm_base_ = 0;
+  if (ports_.icm_base != nullptr) {
+    ports_.icm_base->write(t, 0);
+  }
 }
 
 /// If the next thing to serve is to take away an object of a function that is being reset, does so

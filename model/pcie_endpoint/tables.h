@@ -80,8 +80,9 @@ struct port_record {
 
   [[nodiscard]] bool up() const { return own_up && link != vport_link_state::Down; }
 
+  /// In force: what was asked for ends with the trust, and is there again with it.
   [[nodiscard]] bool promiscuous() const {
-    return context.promisc_uc != 0 || context.promisc_all != 0;
+    return trust && (context.promisc_uc != 0 || context.promisc_all != 0);
   }
 
   bool operator==(const port_record&) const = default;
@@ -92,6 +93,7 @@ struct function_record {
   bool admitted = false;  ///< the PF has enabled it; the PF is always
   /// What it is in when all that it has is torn down.
   function_state after_teardown = function_state::reset;
+  bool taken_away = false;              ///< the host has cleared VF Enable
   by_table<context_range> partition{};  ///< of the PF only the counts: what no VF has
   by_table<number_pool> numbers{};      ///< free ones
   number_pool uars;

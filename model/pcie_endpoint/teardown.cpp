@@ -2,6 +2,7 @@
 // that refer to others first.
 #include <algorithm>
 
+#include "common/error.h"
 #include "pcie_endpoint/commands.h"
 
 namespace carillon {
@@ -48,6 +49,10 @@ bool command_core::teardown_step(std::uint16_t function) {
   return true;
 }
 
+void command_core::stop(std::uint16_t function) {
+  tables_.functions[function].state = function_state::reset;
+}
+
 bool command_core::destroy_one(std::uint16_t function) {
   caller_ = function;
   if (const auto qpn = first_of(tables_.qps, function)) {
@@ -86,8 +91,21 @@ bool command_core::release(std::uint16_t function) {
   record.port.own_up = fresh.port.own_up;
   record.port.context = fresh.port.context;
   give_address(record.port, record.port.admin_mac);
+  if (record.taken_away) {
+    forget(function);
+  }
   effects_.vports = effects_.vports || before.gids != record.gids || before.port != record.port;
   return pds != 0 || before != record;
+}
+
+/// What the PF has decided about a VF that has nothing any more.
+void command_core::forget(std::uint16_t vf) {
+  function_record& record = tables_.functions[vf];
+  record.admitted = false;
+  effects_.partitions = record.partition != by_table<context_range>{};
+  const failure refused = divide(vf, {});
+  CARILLON_CHECK(!refused, "pcie_endpoint: VF {} has objects, and is taken away", vf);
+  record = fresh_function(vf);
 }
 
 /// The same of all functions, and what the PF has decided about them.

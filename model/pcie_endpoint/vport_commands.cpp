@@ -42,6 +42,7 @@ vport_table command_core::vports() const {
     port.mac = from.context.permanent_address;
     port.vlan = from.vlan;
     port.priority = from.qos;
+    port.any_vlan = from.trust;
     port.spoof_check = from.spoof_check;
     port.promiscuous = from.promiscuous();
     port.max_rate_mbps = from.max_rate_mbps;
@@ -150,7 +151,8 @@ bool command_core::takes_address(std::uint16_t function, std::uint64_t mac) cons
   }
   for (std::size_t i = 0; i < tables_.functions.size(); ++i) {
     const port_record& other = tables_.functions[i].port;
-    if (i != function && other.context.permanent_address == mac &&
+    // What the PF gave it is its own also while it uses another one.
+    if (i != function && (other.context.permanent_address == mac || other.admin_mac == mac) &&
         same_vlan(other, tables_.functions[function].port)) {
       return true;
     }

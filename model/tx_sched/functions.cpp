@@ -16,34 +16,45 @@ sched_functions::sched_functions(const vport_table& table, std::uint32_t largest
 void sched_functions::configure(cycle_t t, const vport_table& table) {
   const bool strict = table.arbitration == vport_arbitration::strict;
   const bool weighted = table.arbitration == vport_arbitration::weighted;
-  std::vector<std::uint16_t> entering;
-  for (std::uint16_t i = 0; i < functions_.size(); ++i) {
-    if (functions_[i].at != place::out) {
-      entering.push_back(i);
-      leave(i);
-      functions_[i].at = place::out;
-    }
-  }
-  waiting_.clear();
   std::vector<std::uint8_t> urgencies;
   for (std::uint16_t i = 0; strict && i < functions_.size(); ++i) {
     urgencies.push_back(table.at(i).urgency);
   }
   std::sort(urgencies.begin(), urgencies.end());
   urgencies.erase(std::unique(urgencies.begin(), urgencies.end()), urgencies.end());
-  lanes_.assign(std::max<std::size_t>(urgencies.size(), 1), lane{});
+  const auto lane_of = [&](const vport& port) {
+    return static_cast<std::uint8_t>(
+        std::lower_bound(urgencies.begin(), urgencies.end(), strict ? port.urgency : 0) -
+        urgencies.begin());
+  };
+  const std::size_t lanes = std::max<std::size_t>(urgencies.size(), 1);
+  bool rearranged = lanes_.size() != lanes;
+  for (std::uint16_t i = 0; i < functions_.size(); ++i) {
+    rearranged = rearranged || functions_[i].lane != lane_of(table.at(i));
+  }
+  // A bucket's rate may be another one, so who waits for it looks again.
+  std::vector<std::uint16_t> entering;
+  for (std::uint16_t i = 0; i < functions_.size(); ++i) {
+    if (throttled(i) || (rearranged && functions_[i].at != place::out)) {
+      entering.push_back(i);
+      leave(i);
+      functions_[i].at = place::out;
+    }
+  }
+  waiting_.clear();
+  if (rearranged) {
+    lanes_.assign(lanes, lane{});
+  }
   std::size_t enabled = 0;
   for (std::uint16_t i = 0; i < functions_.size(); ++i) {
     const vport& port = table.at(i);
     participant& each = functions_[i];
     enabled += port.enabled ? 1 : 0;
     each.tagged = port.vlan.has_value();
-    each.lane = static_cast<std::uint8_t>(
-        std::lower_bound(urgencies.begin(), urgencies.end(), strict ? port.urgency : 0) -
-        urgencies.begin());
+    each.lane = lane_of(port);
     each.quantum = std::int64_t{largest_} * (weighted ? std::max<unsigned>(port.weight, 1) : 1);
-    each.balance = std::min<std::int64_t>(each.balance, 0);
-    each.round = 0;
+    each.balance = std::min(each.balance, rearranged ? 0 : each.quantum);
+    each.round = rearranged ? 0 : each.round;
     each.bucket.set_rate(t * period_, port.max_rate_mbps);
   }
   alone_ = enabled <= 1;

@@ -26,7 +26,8 @@ class sched_functions {
   /// `largest`: bytes on the wire of the largest packet.
   sched_functions(const vport_table& table, std::uint32_t largest, ps_t period);
 
-  /// The table has changed. Functions take their places anew, in the order of their numbers.
+  /// The table has changed. If urgencies have, functions take their places anew, in the order of
+  /// their numbers; else they keep them: what a VF may change of its port costs nobody a turn.
   void configure(cycle_t t, const vport_table& table);
 
   [[nodiscard]] std::size_t size() const { return functions_.size(); }

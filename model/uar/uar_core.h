@@ -68,6 +68,9 @@ class uar_core {
   /// What a read of DB_REC returns: the last accepted value, as a big-endian number.
   [[nodiscard]] std::uint64_t doorbell_record(uar_page_id page) const;
 
+  /// A function-level reset: its pages are as new, and what was open on them is nothing.
+  void forget(std::uint16_t function);
+
   /// The record of a doorbell whose ownership was found right.
   void accepted(uar_page_id page, const std::array<std::uint8_t, 16>& record);
 

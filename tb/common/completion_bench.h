@@ -52,6 +52,20 @@ class completion_bench : public testing::TestWithParam<int> {
     ram.set(context_kind::cqc, Cqn, cq_line(4));
   }
 
+  void create_cq(cycle_t cycle, std::uint32_t cqn, const cqc_line& line) {
+    ram.set(context_kind::cqc, cqn, line);
+    cq_command command{.cqn = cqn};
+    line.pack(command.line.data());
+    commands.at(cycle, command);
+  }
+
+  void create_eq(cycle_t cycle, std::uint8_t eqn, const eqc_line& line) {
+    ram.set(context_kind::eqc, eqn, line);
+    cq_command command{.cqn = eqn, .eq = true};
+    line.pack(command.line.data());
+    commands.at(cycle, command);
+  }
+
   static cqc_line cq_line(unsigned log_size) {
     cqc_line line;
     line.valid = 1;

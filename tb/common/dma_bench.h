@@ -246,6 +246,27 @@ struct dma_bench {
     };
   }
 
+  /// Of the next reads the first is refused, the second aborted, the third gets poisoned data, and
+  /// the others what `then` gives them.
+  void fail_three_ways(const std::function<void(cycle_t, const tlp_header&)>& then) {
+    far.then = [this, then, nth = 0U](const recording_device::arrival& seen) mutable {
+      const cycle_t at = bench.context.clock.now() + 10;
+      switch (nth++) {
+        case 0:
+          complete.refuse(at, seen.header.tag, completion_status::UnsupportedRequest, 64);
+          break;
+        case 1:
+          complete.refuse(at, seen.header.tag, completion_status::CompleterAbort, 64);
+          break;
+        case 2:
+          complete.poison(at, seen.header.tag, touched(seen.header).address, 64);
+          break;
+        default:
+          then(at, seen.header);
+      }
+    };
+  }
+
   [[nodiscard]] std::vector<byte_range> ranges(tlp_kind kind) const {
     std::vector<byte_range> result;
     for (const auto& each : far.seen) {
