@@ -51,7 +51,8 @@ yosys -q -p "read_rtlil $out/design.il; script $out/list; opt_clean
 echo "mutate: building a program with the mutated netlist"
 if ! {
   cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCARILLON_TESTS=OFF \
-    -DCARILLON_BENCH=OFF -DCARILLON_RTL_OVERRIDE="$stage=$PWD/$out" &&
+    -DCARILLON_BENCH=OFF -DCARILLON_WAVES=OFF \
+    -DCARILLON_RTL_OVERRIDE="$stage=$PWD/$out" &&
     ninja -C "$build" -j "$jobs" carillon
 } >"$out/build.log" 2>&1; then
   tail -n 30 "$out/build.log" >&2
