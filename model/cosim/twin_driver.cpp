@@ -69,10 +69,10 @@ void twin_driver::open_waves() {
   }
   const std::string file = fmt::format("{}/{}.fst", options.waves, instance_);
   if (!block_->open_waves(file)) {
-    throw config_error(fmt::format(
-        "{}: cannot write {}: the folder must exist, and the program be configured with "
-        "-DCARILLON_WAVES=ON",
-        instance_, file));
+    throw config_error(
+        fmt::format("{}: cannot write {}: the folder must exist, and the RTL be built with waves "
+                    "(-DCARILLON_WAVES=ON; variants have none)",
+                    instance_, file));
   }
   waves_ = true;
 }

@@ -126,13 +126,16 @@ class verilated_block final : public rtl_block {
 
 #ifdef CARILLON_WAVES
   bool open_waves(const std::string& file) override {
-    // Time is in picoseconds.
-    context_.timeunit(-12);
-    context_.timeprecision(-12);
-    waves_ = std::make_unique<VerilatedFstC>();
-    model_->trace(waves_.get(), AllLevels);
-    waves_->open(file.c_str());
-    return waves_->isOpen();
+    if constexpr (requires { model_->trace(waves_.get(), AllLevels); }) {
+      // Time is in picoseconds.
+      context_.timeunit(-12);
+      context_.timeprecision(-12);
+      waves_ = std::make_unique<VerilatedFstC>();
+      model_->trace(waves_.get(), AllLevels);
+      waves_->open(file.c_str());
+      return waves_->isOpen();
+    }
+    return false;
   }
 
   void dump_waves(std::uint64_t time) override {
@@ -163,7 +166,7 @@ class verilated_block final : public rtl_block {
  private:
   /// What the run reached of the RTL, to a file of its own in the folder that scripts/coverage.sh
   /// names.
-  void write_coverage() const {
+  void write_coverage() {
 #ifdef CARILLON_RTL_COVERAGE
     static unsigned written = 0;
     if (const char* folder = std::getenv("CARILLON_COVERAGE_DIR"); folder != nullptr) {
