@@ -16,11 +16,14 @@
 #include <vector>
 
 #include "common/error.h"
+#include "common/level.h"
 #include "common/nic_shared.h"
 #include "common/stage.h"
 #include "common/stream.h"
 
 namespace carillon {
+
+class vport_table;
 
 enum class impl_kind : std::uint8_t { model, rtl, lockstep };
 
@@ -62,6 +65,25 @@ class twin_rules {
   /// The next item of output `port` (index in the stage's port table) becomes visible in cycle
   /// `visible`.
   virtual departure departs(unsigned port, cycle_t visible) = 0;
+
+  /// The histories that depart by output `port` reach the cycle in which their items are visible:
+  /// nothing is left to book.
+  [[nodiscard]] virtual bool history_complete(unsigned /*port*/) const { return false; }
+
+  /// What an item refers to outside of the twin, whose beats only name it.
+  struct item_handles {
+    buffer_ref frame;
+    buffer_ref body;
+    std::uint32_t origin = 0;  ///< what the twin counts as the frame's first byte
+  };
+
+  /// Of the item that departed last.
+  [[nodiscard]] virtual item_handles handles() const { return {}; }
+};
+
+/// The levels that a stage reads and its twin looks things up in.
+struct twin_levels {
+  const level<vport_table>* vports = nullptr;
 };
 
 struct twin_request {
@@ -70,7 +92,18 @@ struct twin_request {
   nic_shared& nic;
   std::vector<stream_base*> ports;    ///< in the order of the stage's port table
   std::unique_ptr<twin_rules> rules;  ///< when the twin is in charge
+  twin_levels levels = {};
 };
+
+/// Those of a stage's ports, if it has any.
+template <class Ports>
+twin_levels levels_of(const Ports& io) {
+  if constexpr (requires { io.levels(); }) {
+    return io.levels();
+  } else {
+    return {};
+  }
+}
 
 /// The RTL side.
 class twin_host {
@@ -110,13 +143,13 @@ twin_instance make_twin(const std::string& name, nic_shared& nic, const typename
     const std::string path = model->path();
     made.model = std::move(model);
     if (impl == impl_kind::lockstep) {
-      made.rtl = host->accompany({Stage::Row, path, nic, io.all(), nullptr});
+      made.rtl = host->accompany({Stage::Row, path, nic, io.all(), nullptr, levels_of(io)});
     }
     return made;
   }
   const trace_site site = nic.context.trace.site(name, Stage::Row);
-  made.rtl = host->replace(
-      {Stage::Row, name, nic, io.all(), std::make_unique<typename Stage::rules>(nic, site, io)});
+  made.rtl = host->replace({Stage::Row, name, nic, io.all(),
+                            std::make_unique<typename Stage::rules>(nic, site, io), levels_of(io)});
   return made;
 }
 

@@ -16,6 +16,7 @@ rtl_adapter::rtl_adapter(rtl_domain& domain, twin_request&& request)
     if (each.stream->input()) {
       each.stream->base().to(*this, site);
     } else {
+      each.stream->follow(rules_.get());
       each.stream->base().from(*this, rules_->booked(port, site));
     }
   }
@@ -71,7 +72,9 @@ void rtl_adapter::after_edge(cycle_t t) {
     std::array<std::uint32_t, MaxBeatWords> words;
     read(each, words.data());
     const cycle_t visible = each.visible.front();
-    each.stream->deliver(words.data(), rules_->departs(static_cast<unsigned>(i), visible), visible);
+    const auto port = static_cast<unsigned>(i);
+    each.stream->deliver(words.data(), rules_->departs(port, visible), visible,
+                         rules_->history_complete(port));
     each.handled = true;
   }
 }

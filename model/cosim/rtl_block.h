@@ -24,6 +24,16 @@ struct rtl_pins {
   const std::uint8_t* push;  ///< outputs: a beat enters the block's output FIFO at this edge
 };
 
+/// A question that a block asks of a table outside, and the answer that it gets in the same cycle;
+/// both little-endian as the data of streams are.
+struct rtl_lookup {
+  const char* name;
+  std::size_t query_bytes;
+  const void* query;
+  std::size_t answer_bytes;
+  void* answer;
+};
+
 /// A flop or memory of a block, by its path in the RTL.
 struct rtl_flop {
   std::string name;
@@ -39,6 +49,9 @@ class rtl_block {
 
   /// In the order of the stage's port table.
   [[nodiscard]] virtual std::span<const rtl_pins> pins() const = 0;
+
+  /// Likewise, in the order in which they are answered.
+  [[nodiscard]] virtual std::span<const rtl_lookup> lookups() const { return {}; }
 
   /// Two edges with the reset active.
   virtual void reset() = 0;

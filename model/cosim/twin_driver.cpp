@@ -9,7 +9,11 @@
 namespace carillon {
 
 twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
-    : domain_(domain), nic_(request.nic), stage_(request.stage), instance_(request.instance) {
+    : domain_(domain),
+      nic_(request.nic),
+      stage_(request.stage),
+      instance_(request.instance),
+      levels_(request.levels) {
   const twin_desc* desc = find_twin(stage_);
   if (desc == nullptr) {
     throw config_error(fmt::format("{}: has no RTL twin; choose {}=model", stage_, stage_));
@@ -34,6 +38,17 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
                    "{}: port {} has {} bytes of pins for {} words", instance_, port.name,
                    pins[i].bytes, ports_[i].stream->words());
   }
+  lookups_ = desc->lookups;
+  const auto asks = block_->lookups();
+  CARILLON_CHECK(lookups_.size() == asks.size(), "{}: {} lookups in the port table, {} in the RTL",
+                 instance_, lookups_.size(), asks.size());
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    CARILLON_CHECK(std::string_view(lookups_[i].name) == asks[i].name &&
+                       lookups_[i].query_words <= MaxBeatWords &&
+                       lookups_[i].answer_words <= MaxBeatWords,
+                   "{}: lookup {} is {} in the port table and {} in the RTL", instance_, i,
+                   lookups_[i].name, asks[i].name);
+  }
   block_->reset();
   domain_.join(*this);
 }
@@ -54,6 +69,33 @@ void twin_driver::read(const port_state& port, std::uint32_t* words) const {
   words[port.stream->words() - 1] = 0;
   std::memcpy(words, port.pins.data,
               std::min(port.pins.bytes, std::size_t{port.stream->words()} * 4));
+}
+
+void twin_driver::settle_block(cycle_t t) {
+  block_->settle();
+  for (std::size_t i = 0; i < lookups_.size(); ++i) {
+    if (answer(t, i)) {
+      block_->settle();
+    }
+  }
+}
+
+/// Whether the answer is another one than before.
+bool twin_driver::answer(cycle_t t, std::size_t index) {
+  const twin_lookup_desc& what = lookups_[index];
+  const rtl_lookup& pins = block_->lookups()[index];
+  std::array<std::uint32_t, MaxBeatWords> query;
+  std::array<std::uint32_t, MaxBeatWords> reply;
+  query[what.query_words - 1] = 0;
+  std::memcpy(query.data(), pins.query,
+              std::min(pins.query_bytes, std::size_t{what.query_words} * 4));
+  what.answer(levels_, t, query.data(), reply.data());
+  const std::size_t bytes = std::min(pins.answer_bytes, std::size_t{what.answer_words} * 4);
+  if (std::memcmp(pins.answer, reply.data(), bytes) == 0) {
+    return false;
+  }
+  std::memcpy(pins.answer, reply.data(), bytes);
+  return true;
 }
 
 bool twin_driver::offers_input(cycle_t t) const {
@@ -88,7 +130,7 @@ void twin_driver::settle(cycle_t t) {
                   std::min(each.pins.bytes, std::size_t{each.stream->words()} * 4));
     }
   }
-  block_->settle();
+  settle_block(t);
   settled_ = true;
 }
 
@@ -102,7 +144,7 @@ void twin_driver::clock(cycle_t t, bool always) {
         *each.pins.valid = 0;
       }
     }
-    block_->settle();
+    settle_block(t);
   }
   before_edge(t);
   for (port_state& each : ports_) {

@@ -82,10 +82,15 @@ class twin_driver : public clocked, private twin_port::listener {
 
  private:
   void on_taken(cycle_t t, twin_port& port) override;
+  /// Settles the logic, and again with the answers to what it asks.
+  void settle_block(cycle_t t);
+  [[nodiscard]] bool answer(cycle_t t, std::size_t index);
   [[nodiscard]] bool offers_input(cycle_t t) const;
   [[nodiscard]] bool transfers_output(cycle_t t) const;
   void idle_edge(cycle_t t);
 
+  std::span<const twin_lookup_desc> lookups_;
+  twin_levels levels_;
   bool settled_ = false;
   cycle_t unclocked_ = 0;  ///< first cycle without an edge
   std::uint64_t edges_ = 0;

@@ -23,6 +23,13 @@
         &(v).port##_push_o                                                                       \
   }
 
+// A question of the Verilated model `v` and the answer to it.
+#define CARILLON_LOOKUP(v, lookup)                                                        \
+  ::carillon::rtl_lookup {                                                                \
+#lookup, sizeof((v).lookup##_query_o), &(v).lookup##_query_o, sizeof((v).lookup##_i), \
+        &(v).lookup##_i                                                                   \
+  }
+
 // NOLINTEND(cppcoreguidelines-macro-usage)
 
 namespace carillon {
@@ -32,12 +39,16 @@ template <class Model>
 class verilated_block final : public rtl_block {
  public:
   using pin_lister = std::vector<rtl_pins> (*)(Model&);
+  using lookup_lister = std::vector<rtl_lookup> (*)(Model&);
 
   /// Assertions of the RTL end the program; a block that is broken on purpose is better without.
-  verilated_block(pin_lister pins_of, bool assertions) {
+  verilated_block(pin_lister pins_of, bool assertions, lookup_lister lookups_of = nullptr) {
     context_.assertOn(assertions);
     model_ = std::make_unique<Model>(&context_, "");
     pins_ = pins_of(*model_);
+    if (lookups_of != nullptr) {
+      lookups_ = lookups_of(*model_);
+    }
   }
 
   ~verilated_block() override {
@@ -48,6 +59,8 @@ class verilated_block final : public rtl_block {
   }
 
   [[nodiscard]] std::span<const rtl_pins> pins() const override { return pins_; }
+
+  [[nodiscard]] std::span<const rtl_lookup> lookups() const override { return lookups_; }
 
   void reset() override {
     model_->rst_ni = 0;
@@ -93,6 +106,7 @@ class verilated_block final : public rtl_block {
   VerilatedContext context_;
   std::unique_ptr<Model> model_;
   std::vector<rtl_pins> pins_;
+  std::vector<rtl_lookup> lookups_;
 };
 
 }  // namespace carillon
