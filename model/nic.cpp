@@ -141,7 +141,8 @@ struct nic::parts {
                            stage_spec::wqe_parser::KeyReadDepth};
   context_pair fetch_context{make, "wqe_fetch", ShortQueue, LineQueue};
   context_pair uar_context{make, "uar", ShortQueue, LineQueue};
-  context_pair builder_context{make, "packet_builder", ShortQueue, LineQueue};
+  context_pair builder_context{make, "packet_builder", stage_spec::packet_builder::CtxReadDepth,
+                               LineQueue};
   context_pair responder_keys{make, "responder", 64, 64};
   context_pair completion_context{make, "completion", ShortQueue, LineQueue};
   context_pair command_context{make, "pcie_endpoint", ShortQueue, LineQueue};
@@ -312,10 +313,9 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
   add<payload_dma>("payload_dma",
                    payload_dma::ports{*packets, *payload_reads.reads, *payload_reads.done, *filled,
                                       *left, *payload_keys.reads, *payload_keys.lines});
-  add<packet_builder>(
-      "packet_builder",
-      packet_builder::ports{*filled, *direct, *builder_context.reads, *builder_context.lines,
-                            *tx_frames, *looped_frames, vports});
+  add_twin<packet_builder>({*filled, *direct, *builder_context.reads, *builder_context.lines,
+                            *tx_frames, *looped_frames, vports},
+                           options);
   add<tx_mac>("tx_mac", tx_mac::ports{*tx_frames, sink});
 
   ingress = &add<rx_mac>("rx_mac", rx_mac::ports{*looped_frames, *rx_frames});
