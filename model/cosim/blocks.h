@@ -7,6 +7,7 @@
 
 namespace carillon {
 
+std::unique_ptr<rtl_block> make_packet_builder_block();
 std::unique_ptr<rtl_block> make_wqe_parser_block();
 
 }  // namespace carillon

@@ -14,7 +14,8 @@ struct bench_entry {
   lockstep_report (*run)(const lockstep_options& options);
 };
 
-constexpr bench_entry Benches[] = {{"wqe_parser", run_wqe_parser_bench}};
+constexpr bench_entry Benches[] = {{"packet_builder", run_packet_builder_bench},
+                                   {"wqe_parser", run_wqe_parser_bench}};
 
 }  // namespace
 

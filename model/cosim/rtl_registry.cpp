@@ -13,6 +13,7 @@ rtl_registry& rtl_registry::instance() {
 
 rtl_registry::rtl_registry() {
 #if CARILLON_RTL
+  add("packet_builder", "", make_packet_builder_block);
   add("wqe_parser", "", make_wqe_parser_block);
 #endif
 }

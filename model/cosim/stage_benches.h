@@ -5,6 +5,7 @@
 
 namespace carillon {
 
+lockstep_report run_packet_builder_bench(const lockstep_options& options);
 lockstep_report run_wqe_parser_bench(const lockstep_options& options);
 
 }  // namespace carillon

@@ -44,6 +44,8 @@ class each_scenario(unittest.TestCase):
             self.assertTrue(all(len(text.splitlines()) > 100 for text in expected.values()))
             for name, options in (("rtl", ("--impl", "wqe_parser=rtl")),
                                   ("lockstep", ("--impl", "wqe_parser=lockstep")),
+                                  ("builder", ("--impl", "packet_builder=rtl")),
+                                  ("builder-lockstep", ("--impl", "packet_builder=lockstep")),
                                   ("always", ("--impl", "wqe_parser=rtl",
                                               "--rtl-clock", "always"))):
                 other = self.run_ok(scenario, f"{base}-{name}", "--trace", "stages", *options)
