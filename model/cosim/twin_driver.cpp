@@ -23,7 +23,8 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
   }
   const auto variant = domain.options().variants.find(stage_);
   block_ = rtl_registry::instance().make(
-      stage_, variant == domain.options().variants.end() ? "" : variant->second);
+      stage_, variant == domain.options().variants.end() ? "" : variant->second,
+      domain.options().reset_seed);
   const std::span<const rtl_pins> pins = block_->pins().streams;
   CARILLON_CHECK(pins.size() == desc->ports.size() && pins.size() == request.ports.size(),
                  "{}: {} streams, {} in the port table, {} in the RTL", instance_,
