@@ -85,6 +85,9 @@ class twin_driver : public clocked, private twin_port::listener {
  private:
   void on_taken(cycle_t t, twin_port& port) override;
   void drive_levels(cycle_t t) const;
+  /// Shows the stage's levels as they are in cycle t. True if a pin changed.
+  bool drive_views(cycle_t t);
+  void offer_nothing();
   [[nodiscard]] bool offers_input(cycle_t t) const;
   [[nodiscard]] bool transfers_output(cycle_t t) const;
   void idle_edge(cycle_t t);
@@ -96,6 +99,9 @@ class twin_driver : public clocked, private twin_port::listener {
 
   std::vector<stream_base*> streams_;
   std::span<const twin_level_desc> levels_;
+  std::span<const twin_view_desc> views_;
+  twin_levels seen_;
+  std::vector<std::uint64_t> changes_;  ///< of the levels behind the views, as shown
   bool waves_ = false;
   twin_store* store_;
   bool settled_ = false;

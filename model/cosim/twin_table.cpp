@@ -1,12 +1,15 @@
 // The port table of every twin. A new twin needs an entry here, <stage>_block.cpp, and beat_codec<>
 // for item types that no other twin has.
+#include <algorithm>
 #include <bit>
 
+#include "common/function_map.h"
 #include "common/tx_pacer.h"
 #include "cosim/payload_dma_beats.h"
 #include "cosim/twin_port.h"
 #include "cosim/tx_mac_beats.h"
 #include "cosim/wqe_fetch_beats.h"
+#include "gen/stages.h"
 
 namespace carillon {
 
@@ -68,6 +71,25 @@ std::uint32_t uar_writes_waiting(const parameters& /*params*/, std::span<stream_
   return visible;
 }
 
+constexpr unsigned WordBits = 32;
+constexpr unsigned GoneWords = (stage_spec::uar::Functions + WordBits - 1) / WordBits;
+
+std::uint64_t function_changes(const twin_levels& levels, cycle_t t) {
+  return levels.functions == nullptr ? 0 : levels.functions->changes(t);
+}
+
+/// A bit for every function, the PF's first: it is not there, or being reset.
+void uar_gone(const twin_levels& levels, cycle_t t, std::uint32_t* words) {
+  std::fill_n(words, GoneWords, 0);
+  if (levels.functions == nullptr) {
+    return;
+  }
+  const function_map& map = levels.functions->read(t);
+  for (std::uint16_t i = 0; i < stage_spec::uar::Functions; ++i) {
+    words[i / WordBits] |= (map.gone(i) ? 1U : 0U) << (i % WordBits);
+  }
+}
+
 const std::vector<twin_desc>& twins() {
   static const std::vector<twin_desc> Table = {
       {.stage = "payload_dma",
@@ -88,7 +110,8 @@ const std::vector<twin_desc>& twins() {
        {{"log_pages", uar_log_pages},
         {"bf_slots", uar_bf_slots},
         {"bf_timeout", uar_bf_timeout},
-        {"writes_waiting", uar_writes_waiting}}},
+        {"writes_waiting", uar_writes_waiting}},
+       {{"gone", GoneWords, function_changes, uar_gone}}},
       {.stage = "wqe_fetch",
        .ports = {in<doorbell, fetch_doorbell_codec>("doorbells"),
                  out<context_read>("context_reads"), in<context_line>("context_lines"),

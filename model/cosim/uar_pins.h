@@ -19,7 +19,8 @@ std::vector<rtl_pins> uar_pins(Model& v) {
 template <class Model>
 std::vector<rtl_level> uar_levels(Model& v) {
   return {CARILLON_LEVEL_PINS(v, log_pages), CARILLON_LEVEL_PINS(v, bf_slots),
-          CARILLON_LEVEL_PINS(v, bf_timeout), CARILLON_LEVEL_PINS(v, writes_waiting)};
+          CARILLON_LEVEL_PINS(v, bf_timeout), CARILLON_LEVEL_PINS(v, writes_waiting),
+          CARILLON_LEVEL_PINS(v, gone)};
 }
 
 }  // namespace carillon
