@@ -24,6 +24,8 @@
 
 namespace carillon {
 
+class vport_table;
+
 enum class impl_kind : std::uint8_t { model, rtl, lockstep };
 
 inline const char* to_string(impl_kind kind) {
@@ -91,8 +93,9 @@ class twin_store {
   virtual void read(unsigned line, std::uint8_t* to) const = 0;
 };
 
-/// The levels of a stage that its twin sees, too.
+/// The levels that a stage reads and its twin sees, or looks things up in.
 struct twin_levels {
+  const level<vport_table>* vports = nullptr;
   level<function_map>* functions = nullptr;
 };
 

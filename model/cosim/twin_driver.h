@@ -88,6 +88,9 @@ class twin_driver : public clocked, private twin_port::listener {
   /// Shows the stage's levels as they are in cycle t. True if a pin changed.
   bool drive_views(cycle_t t);
   void offer_nothing();
+  /// Settles the logic, and again with the answers to what it asks.
+  void settle_block(cycle_t t);
+  [[nodiscard]] bool answer(cycle_t t, std::size_t index);
   [[nodiscard]] bool offers_input(cycle_t t) const;
   [[nodiscard]] bool transfers_output(cycle_t t) const;
   void idle_edge(cycle_t t);
@@ -100,8 +103,9 @@ class twin_driver : public clocked, private twin_port::listener {
   std::vector<stream_base*> streams_;
   std::span<const twin_level_desc> levels_;
   std::span<const twin_view_desc> views_;
-  twin_levels seen_;
   std::vector<std::uint64_t> changes_;  ///< of the levels behind the views, as shown
+  std::span<const twin_lookup_desc> lookups_;
+  twin_levels tables_;  ///< that views show, and lookups are answered from
   bool waves_ = false;
   twin_store* store_;
   bool settled_ = false;
