@@ -14,7 +14,7 @@ block_pins uar_pins(Model& v) {
                       CARILLON_OUTPUT_PINS(v, answer)},
           .levels = {CARILLON_LEVEL_PINS(v, log_pages), CARILLON_LEVEL_PINS(v, bf_slots),
                      CARILLON_LEVEL_PINS(v, bf_timeout), CARILLON_LEVEL_PINS(v, writes_waiting),
-                      CARILLON_LEVEL_PINS(v, gone)}};
+                     CARILLON_LEVEL_PINS(v, gone)}};
 }
 
 }  // namespace carillon

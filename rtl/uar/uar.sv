@@ -244,13 +244,14 @@ module uar (
 
   contexts_pkg::qpc_common_t qpc;
   wqe_pkg::doorbell_word_t line_word;
-  logic owned, accept;
+  logic owned, accept, line_gone;
   assign qpc = ctx_line_i.data;
   assign line_word = line_record;
   assign ctx_line_ready_o = doorbell_credits != '0;
   assign line_take = ctx_line_valid_i && ctx_line_ready_o;
+  assign line_gone = gone_i[FunctionWidth'(line_function_id)];
   assign owned = ctx_line_i.valid && qpc.valid && qpc.function_id == line_function_id &&
-                 qpc.uar_page == 24'(line_page) && !gone_i[FunctionWidth'(line_function_id)];
+                 qpc.uar_page == 24'(line_page) && !line_gone;
   assign accept = line_take && owned;
   assign refuse = line_take && !owned && line_blueflame;
 
