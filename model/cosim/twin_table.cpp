@@ -1,13 +1,16 @@
 // The port table of every twin. A new twin needs an entry here, <stage>_block.cpp, and beat_codec<>
 // for item types that no other twin has.
+#include <algorithm>
 #include <bit>
 
+#include "common/function_map.h"
 #include "common/tx_pacer.h"
 #include "cosim/frame_beats.h"
 #include "cosim/packet_builder_beats.h"
 #include "cosim/payload_dma_beats.h"
 #include "cosim/twin_port.h"
 #include "cosim/wqe_fetch_beats.h"
+#include "gen/stages.h"
 
 namespace carillon {
 
@@ -67,6 +70,25 @@ std::uint32_t uar_writes_waiting(const parameters& /*params*/, std::span<stream_
   std::uint32_t visible = writes.size() + (writes.taken_in(t) ? 1 : 0);
   writes.in_flight(t, [&](const mmio_write&) { --visible; });
   return visible;
+}
+
+constexpr unsigned WordBits = 32;
+constexpr unsigned GoneWords = (stage_spec::uar::Functions + WordBits - 1) / WordBits;
+
+std::uint64_t function_changes(const twin_levels& levels, cycle_t t) {
+  return levels.functions == nullptr ? 0 : levels.functions->changes(t);
+}
+
+/// A bit for every function, the PF's first: it is not there, or being reset.
+void uar_gone(const twin_levels& levels, cycle_t t, std::uint32_t* words) {
+  std::fill_n(words, GoneWords, 0);
+  if (levels.functions == nullptr) {
+    return;
+  }
+  const function_map& map = levels.functions->read(t);
+  for (std::uint16_t i = 0; i < stage_spec::uar::Functions; ++i) {
+    words[i / WordBits] |= (map.gone(i) ? 1U : 0U) << (i % WordBits);
+  }
 }
 
 template <class Query, class Answer>
