@@ -68,7 +68,7 @@ class flr_with_twins : public bench::bus_bench {
   }
 
  private:
-  [[nodiscard]] auto& posted() { return home().adapter.shared().posted; }
+  [[nodiscard]] posted_work& posted() { return home().adapter.shared().posted; }
 
   rendezvous start_{2};
 };

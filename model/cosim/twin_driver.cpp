@@ -22,8 +22,8 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
       stage_(request.stage),
       instance_(request.instance),
       streams_(request.ports),
-      store_(request.store),
-      tables_(request.levels) {
+      tables_(request.levels),
+      store_(request.store) {
   const twin_desc* desc = find_twin(stage_);
   if (desc == nullptr) {
     throw config_error(fmt::format("{}: has no RTL twin; choose {}=model", stage_, stage_));
@@ -71,12 +71,12 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
                    levels_[i].name, block_->pins().levels[i].name);
   }
   for (std::size_t i = 0; i < views_.size(); ++i) {
-    const rtl_level& wide = block_->pins().levels[levels_.size() + i];
-    CARILLON_CHECK(std::string_view(views_[i].name) == wide.name &&
-                       wide.bytes <= std::size_t{views_[i].words} * 4 &&
+    const rtl_level& view = block_->pins().levels[levels_.size() + i];
+    CARILLON_CHECK(std::string_view(views_[i].name) == view.name &&
+                       view.bytes <= std::size_t{views_[i].words} * 4 &&
                        views_[i].words <= MaxBeatWords,
                    "{}: view {} is {} in the port table and {} in the RTL", instance_, i,
-                   views_[i].name, wide.name);
+                   views_[i].name, view.name);
   }
   changes_.resize(views_.size(), NeverChanges);
   if (tables_.functions != nullptr) {
