@@ -53,10 +53,12 @@ class pcie_rx_bench : public testing::TestWithParam<int> {
                                            std::array<flow_credits, 3>{{{3, 32}, {}, {}}});
     host_port.listen(host);
     host_port.connect(*nic_port);
+    arrivals = std::make_unique<pcie_arrivals>(bench.context, "pcie_rx.tlp", *nic_port,
+                                               [this] { ++told; });
     dut = std::make_unique<pcie_rx>(
         "pcie_rx", bench.nic,
-        pcie_rx::ports{*nic_port, functions, uar_writes, uar_reads, register_writes, register_reads,
-                       completions, refusals, configs, errors, [this] { ++told; }});
+        pcie_rx::ports{*nic_port, arrivals->tlps(), functions, uar_writes, uar_reads,
+                       register_writes, register_reads, completions, refusals, configs, errors});
   }
 
   /// Arrives with its first symbol at `first` and its last at `last`; its message begins there.
@@ -64,7 +66,7 @@ class pcie_rx_bench : public testing::TestWithParam<int> {
     packet->first_symbol = first;
     packet->last_symbol = last;
     packet->trace = bench.context.trace.open(first, {});
-    dut->on_tlp(packet);
+    arrivals->on_tlp(packet);
     ++arrived;
   }
 
@@ -118,6 +120,7 @@ class pcie_rx_bench : public testing::TestWithParam<int> {
   stream<config_request>& configs = bench.port<config_request>("pcie_rx.config_request", 8);
   stream<pcie_error>& errors = bench.port<pcie_error>("pcie_rx.error", 16);
   sink<pcie_error> reported{"reported", bench, errors};
+  std::unique_ptr<pcie_arrivals> arrivals;
   std::unique_ptr<pcie_rx> dut;
   unsigned told = 0;
   unsigned arrived = 0;

@@ -15,7 +15,7 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
       stage_(request.stage),
       instance_(request.instance),
       streams_(request.ports),
-
+      level_sources_(request.levels),
       store_(request.store) {
   const twin_desc* desc = find_twin(stage_);
   if (desc == nullptr) {
@@ -116,9 +116,16 @@ void twin_driver::read(const port_state& port, std::uint32_t* words) const {
 
 void twin_driver::drive_levels(cycle_t t) const {
   for (std::size_t i = 0; i < levels_.size(); ++i) {
-    const std::uint32_t value = levels_[i].value(nic_.context.params, streams_, t);
+    const twin_level_desc& level = levels_[i];
+    std::array<std::uint32_t, MaxBeatWords> value;
+    if (level.words != nullptr) {
+      level.words(level_sources_, t, value.data());
+    } else {
+      value[0] = level.value(nic_.context.params, streams_, t);
+    }
     const rtl_level& pins = block_->levels()[i];
-    std::memcpy(pins.data, &value, std::min(pins.bytes, sizeof value));
+    std::memcpy(pins.data, value.data(),
+                std::min(pins.bytes, level.count * sizeof(std::uint32_t)));
   }
 }
 

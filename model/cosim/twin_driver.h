@@ -96,6 +96,7 @@ class twin_driver : public clocked, private twin_port::listener {
 
   std::vector<stream_base*> streams_;
   std::span<const twin_level_desc> levels_;
+  twin_levels level_sources_;
   bool waves_ = false;
   twin_store* store_;
   bool settled_ = false;

@@ -184,6 +184,9 @@ struct twin_port_desc {
 struct twin_level_desc {
   const char* name;
   std::uint32_t (*value)(const parameters& params, std::span<stream_base* const> ports, cycle_t t);
+  /// Of a wider one, which is `count` words of what a level says.
+  unsigned count = 1;
+  void (*words)(const twin_levels& levels, cycle_t t, std::uint32_t* words) = nullptr;
 };
 
 struct twin_desc {
