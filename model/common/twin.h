@@ -24,6 +24,7 @@
 namespace carillon {
 
 struct function_map;
+class vport_table;
 
 enum class impl_kind : std::uint8_t { model, rtl, lockstep };
 
@@ -92,8 +93,9 @@ class twin_store {
   virtual void read(unsigned line, std::uint8_t* to) const = 0;
 };
 
-/// The levels that a stage reads and its twin sees.
+/// The levels that a stage reads and its twin sees or looks things up in.
 struct twin_levels {
+  const level<vport_table>* vports = nullptr;
   const level<function_map>* functions = nullptr;
 };
 
@@ -124,6 +126,16 @@ twin_store* store_of(Owner& owner) {
     return &owner.store();
   } else {
     return nullptr;
+  }
+}
+
+/// Those of a stage's ports, if it has any.
+template <class Ports>
+twin_levels levels_of(const Ports& io) {
+  if constexpr (requires { io.levels(); }) {
+    return io.levels();
+  } else {
+    return {};
   }
 }
 
@@ -168,9 +180,8 @@ twin_instance make_twin(const std::string& name, nic_shared& nic, const typename
   if (impl != impl_kind::rtl) {
     auto model = std::make_unique<Stage>(name.c_str(), nic, io);
     if (impl == impl_kind::lockstep) {
-      made.rtl =
-          host->accompany({Stage::Row, model->path(), nic, io.all(), nullptr, store_of(*model),
-                           levels_of(io)});
+      made.rtl = host->accompany(
+          {Stage::Row, model->path(), nic, io.all(), nullptr, store_of(*model), levels_of(io)});
     }
     made.model = std::move(model);
     return made;
@@ -178,8 +189,8 @@ twin_instance make_twin(const std::string& name, nic_shared& nic, const typename
   const trace_site site = nic.context.trace.site(name, Stage::Row);
   auto rules = std::make_unique<typename Stage::rules>(nic, site, io);
   twin_store* const store = store_of(*rules);
-  made.rtl = host->replace(
-      {Stage::Row, name, nic, io.all(), std::move(rules), store, levels_of(io)});
+  made.rtl =
+      host->replace({Stage::Row, name, nic, io.all(), std::move(rules), store, levels_of(io)});
   return made;
 }
 
