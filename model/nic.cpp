@@ -122,9 +122,8 @@ struct nic::parts {
       make.of<mmio_write>("pcie_rx.register_write", stage_spec::pcie_rx::Depth);
   std::unique_ptr<stream<mmio_read>> register_reads =
       make.of<mmio_read>("pcie_rx.register_read", stage_spec::pcie_rx::ReadDepth);
-  std::unique_ptr<stream<read_completion>> completion_tlps =
-      make.of<read_completion>("pcie_rx.completion", stage_spec::pcie_rx::CompletionDepth,
-                               MaxDmaBeats);
+  std::unique_ptr<stream<read_completion>> completion_tlps = make.of<read_completion>(
+      "pcie_rx.completion", stage_spec::pcie_rx::CompletionDepth, MaxDmaBeats);
   std::unique_ptr<stream<mmio_answer>> refusals =
       make.of<mmio_answer>("pcie_rx.refusal", stage_spec::pcie_rx::RefusalDepth);
   std::unique_ptr<stream<config_request>> config_requests =

@@ -23,8 +23,8 @@
 
 namespace carillon {
 
-struct function_map;
 class vport_table;
+struct function_map;
 
 enum class impl_kind : std::uint8_t { model, rtl, lockstep };
 
@@ -108,16 +108,6 @@ struct twin_request {
   twin_store* store = nullptr;        ///< of a stage that has one
   twin_levels levels = {};
 };
-
-/// Those of a stage's ports, if it has any.
-template <class Ports>
-twin_levels levels_of(const Ports& io) {
-  if constexpr (requires { io.levels(); }) {
-    return io.levels();
-  } else {
-    return {};
-  }
-}
 
 /// The memory beside `owner`, a stage or its rules.
 template <class Owner>

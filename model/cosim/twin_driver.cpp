@@ -135,8 +135,7 @@ void twin_driver::drive_levels(cycle_t t) const {
       value[0] = level.value(nic_.context.params, streams_, t);
     }
     const rtl_level& pins = block_->pins().levels[i];
-    std::memcpy(pins.data, value.data(),
-                std::min(pins.bytes, level.count * sizeof(std::uint32_t)));
+    std::memcpy(pins.data, value.data(), std::min(pins.bytes, level.count * sizeof(std::uint32_t)));
   }
 }
 

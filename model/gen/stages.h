@@ -368,7 +368,7 @@ inline constexpr stage_timing_desc TimingTable[] = {
 
 inline constexpr std::array<stage_desc, 16> StageTable = {{
     {"pcie_rx", "decode incoming TLPs: BAR hit, function, request or completion",
-     "1", "TLP receive", 40, 1, 64, 0, 64, true, false,
+     "1", "TLP receive", 40, 1, 64, 0, 64, true, true,
      stage_spec::pcie_rx::TimingTable, 7},
     {"uar", "DB_REC and BF_BUFFER per UAR page; ownership; BlueFlame bursts assembled or rejected",
      "2", "UAR", 10, 1, 16, 0, 1, true, true,

@@ -32,8 +32,10 @@ void pcie_arrivals::on_tlp(tlp* packet) {
                  "{}: a TLP arrives at {} ps, when the one before has symbols until {} ps", path(),
                  packet->first_symbol, gone_by_);
   gone_by_ = packet->last_symbol;
-  tlp_arrival arrival{
-      {}, tlp_ref(packet), clock.first_edge(packet->first_symbol), clock.entry(packet->last_symbol)};
+  tlp_arrival arrival{{},
+                      tlp_ref(packet),
+                      clock.first_edge(packet->first_symbol),
+                      clock.entry(packet->last_symbol)};
   const cycle_t t = now_ps() / clock.period();
   if (!further_.empty()) {
     further_.push(std::move(arrival));

@@ -45,9 +45,8 @@ struct pcie_rx_ports {
   stream<pcie_error>& errors;  ///< always taken
 
   [[nodiscard]] std::vector<stream_base*> all() const {
-    return {&tlps,           &uar_writes,  &uar_reads, &register_writes,
-            &register_reads, &completions, &refusals,  &configs,
-            &errors};
+    return {&tlps,        &uar_writes, &uar_reads, &register_writes, &register_reads,
+            &completions, &refusals,   &configs,   &errors};
   }
 
   [[nodiscard]] twin_levels levels() const {
