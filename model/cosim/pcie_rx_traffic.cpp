@@ -303,7 +303,8 @@ void pcie_rx_traffic::other(tlp& packet, const function_map& map) {
     read(packet, map);
   }
   packet.flow = tlp_class::non_posted;
-  change_dw0(packet, [this](tlp_dw0& dw0) { dw0.kind = one_of(random_, Kinds); });
+  const tlp_type kind = one_of(random_, Kinds);
+  change_dw0(packet, [kind](tlp_dw0& dw0) { dw0.kind = kind; });
 }
 
 void pcie_rx_traffic::anything(tlp& packet) {

@@ -15,8 +15,8 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
       stage_(request.stage),
       instance_(request.instance),
       streams_(request.ports),
-      store_(request.store),
-      tables_(request.levels) {
+      tables_(request.levels),
+      store_(request.store) {
   const twin_desc* desc = find_twin(stage_);
   if (desc == nullptr) {
     throw config_error(fmt::format("{}: has no RTL twin; choose {}=model", stage_, stage_));
