@@ -320,7 +320,7 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
        *completion_tlps, *refusals, *config_requests, *request_errors},
       options);
   add_twin<uar>({*uar_writes, *uar_reads, *uar_answers, *uar_context.reads, *uar_context.lines,
-                 *doorbells, *queue_doorbells},
+                 *doorbells, *queue_doorbells, &functions},
                 options);
   add_twin<wqe_fetch>({*doorbells, *fetch_context.reads, *fetch_context.lines, *fetch_dma.reads,
                        *fetch_dma.done, *fetch_commands, *refetches, *wqes},

@@ -190,6 +190,9 @@ INSTANTIATE_TEST_SUITE_P(
                     planted{"early", {"doorbell.valid", "doorbell.visible"}},
                     planted{"deadline", {"ctx_read.valid", "ctx_read.visible"}},
                     planted{"order", {"read.ready"}}, planted{"backpressure", {"write.ready"}},
+                    planted{"forget", {"answer.data", "ctx_read.valid", "ctx_read.visible"}},
+                    planted{"void", {"ctx_read.valid", "ctx_read.visible"}},
+                    planted{"gone", {"doorbell.valid"}},
                     planted{"busy", {"doorbell.valid", "ctx_read.valid"}}),
     [](const auto& run) { return std::string(run.param.variant); });
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "common/error.h"
+#include "common/function_map.h"
 #include "common/level.h"
 #include "common/nic_shared.h"
 #include "common/stage.h"
@@ -24,7 +25,6 @@
 namespace carillon {
 
 class vport_table;
-struct function_map;
 
 enum class impl_kind : std::uint8_t { model, rtl, lockstep };
 
@@ -93,10 +93,10 @@ class twin_store {
   virtual void read(unsigned line, std::uint8_t* to) const = 0;
 };
 
-/// The levels that a stage reads and its twin sees or looks things up in.
+/// The levels that a stage reads and its twin sees, or looks things up in.
 struct twin_levels {
   const level<vport_table>* vports = nullptr;
-  const level<function_map>* functions = nullptr;
+  level<function_map>* functions = nullptr;
 };
 
 struct twin_request {

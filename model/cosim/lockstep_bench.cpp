@@ -97,6 +97,7 @@ std::string replay_command(const lockstep_options& options) {
   text += options.rtl_clock_always ? " --rtl-clock always" : "";
   text += options.audit ? " --audit" : "";
   text += options.variant.empty() ? "" : " --variant " + options.variant;
+  text += options.reset_seed == 0 ? "" : fmt::format(" --reset-seed {}", options.reset_seed);
   text += options.shuffle_seed == 0 ? "" : fmt::format(" --shuffle {}", options.shuffle_seed);
   return text;
 }

@@ -2,8 +2,9 @@
 // move meanwhile, and a sink at each output.
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <memory>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "common/items.h"
@@ -44,7 +45,7 @@ class administrator final : public stage {
         left_(left),
         maps_(seed),
         random_(seed, this->name()) {
-    functions_.write(0, maps_.make());
+    functions_.write(0, maps_.next());
     wake(1 + random_.below(400));
   }
 
@@ -53,8 +54,8 @@ class administrator final : public stage {
     if (left_ == 0) {
       return;
     }
-    functions_.write(t, maps_.make());
-    wake(t + 1 + random_.below(random_.chance(1, 8) ? 16 : 600));
+    functions_.write(t, maps_.next());
+    wake(t + 1 + random_.below(random_.chance(1, 8) ? 16 : 2500));
   }
 
   level<function_map>& functions_;
@@ -138,6 +139,47 @@ class bench_link final : public stage {
   std::uint64_t rate_ = 1;
   std::uint64_t left_at_rate_ = 0;
   std::vector<trace_ref> opened_;
+};
+
+/// A taker that now and then does nothing for so long that even a deep queue fills.
+template <class Item>
+class resting_sink final : public stage {
+ public:
+  resting_sink(const char* name, sim_context& context, stream<Item>& in, bench_pattern pattern,
+               std::uint64_t seed, std::function<void(cycle_t, const Item&)> use)
+      : stage(name, context, "bench"),
+        in_(in),
+        rests_(pattern == bench_pattern::random),
+        gate_(pattern, seed, this->name()),
+        random_(seed, this->name()),
+        use_(std::move(use)) {
+    in.to(*this, site());
+    watch(in, {blocker::condition("bench", [this](cycle_t t) { return !open(t); })});
+  }
+
+ private:
+  [[nodiscard]] bool open(cycle_t t) const { return t >= rest_until_ && gate_.open(t); }
+
+  void evaluate(cycle_t t) override {
+    if (!in_.takeable(t)) {
+      return;
+    }
+    if (!open(t)) {
+      wake(std::max(t + 1, rest_until_));
+      return;
+    }
+    use_(t, in_.take(t));
+    if (rests_ && random_.chance(1, 1000)) {
+      rest_until_ = t + 1 + random_.below(2500);
+    }
+  }
+
+  stream<Item>& in_;
+  bool rests_;
+  pattern_gate gate_;
+  random_stream random_;
+  std::function<void(cycle_t, const Item&)> use_;
+  cycle_t rest_until_ = 0;
 };
 
 /// What was taken, and what it met.

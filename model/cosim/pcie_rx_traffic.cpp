@@ -49,24 +49,64 @@ bar_window pcie_rx_maps::window(std::uint64_t least, std::uint64_t most) {
   return {random_.below(space / bytes) * bytes, bytes};
 }
 
-function_map pcie_rx_maps::make() {
-  function_map map;
-  map.pf = {window(12, 16), window(12, 24), window(12, 14)};
-  map.pf_memory_enable = !random_.chance(1, 16);
-  map.vf = {window(12, 16), window(12, 20)};
-  map.vf_memory_enable = !random_.chance(1, 16);
+void pcie_rx_maps::renew() {
+  map_ = {};
+  map_.pf = {window(12, 16), window(12, 24), window(12, 14)};
+  map_.pf_memory_enable = true;
+  map_.vf = {window(12, 16), window(12, 20)};
+  map_.vf_memory_enable = true;
   constexpr std::array<std::uint16_t, 6> Vfs = {0, 1, 2, 7, 128, spec::Functions - 1};
-  map.vfs = random_.chance(1, 4) ? static_cast<std::uint16_t>(random_.below(spec::Functions))
-                                 : one_of(random_, Vfs);
-  map.functions.resize(random_.chance(1, 2) ? spec::Functions : map.vfs + 1U);
-  if (random_.chance(1, 3)) {
-    map.functions[0].resetting = random_.chance(1, 4);
-    for (unsigned i = 0; i < 8; ++i) {
-      map.functions[random_.below(map.vfs + 1U)].resetting = random_.chance(3, 4);
-    }
-    map.functions[map.vfs].resetting = random_.chance(1, 2);
+  map_.vfs = random_.chance(1, 4) ? static_cast<std::uint16_t>(random_.below(spec::Functions))
+                                  : one_of(random_, Vfs);
+  map_.functions.resize(random_.chance(1, 2) ? spec::Functions : map_.vfs + 1U);
+}
+
+void pcie_rx_maps::reset_some() {
+  for (unsigned i = 0; i < 8; ++i) {
+    map_.functions[random_.below(map_.vfs + 1U)].resetting = random_.chance(3, 4);
   }
-  return map;
+  map_.functions[0].resetting = random_.chance(1, 3);
+  map_.functions[map_.vfs].resetting = random_.chance(1, 2);
+}
+
+const function_map& pcie_rx_maps::next() {
+  switch (random_.below(10)) {
+    case 0:
+      map_.pf_memory_enable = !map_.pf_memory_enable;
+      break;
+    case 1:
+      map_.vf_memory_enable = !map_.vf_memory_enable;
+      break;
+    case 2:
+      map_.pf[random_.below(map_.pf.size())] = window(12, 16);
+      break;
+    case 3:
+      map_.vf[random_.below(map_.vf.size())] = window(12, 16);
+      break;
+    case 4:
+    case 5:
+      reset_some();
+      break;
+    case 6:
+      for (function_enables& each : map_.functions) {
+        each.resetting = false;
+      }
+      break;
+    case 7:
+      map_.functions.clear();  // not even a PF
+      map_.vfs = 0;
+      break;
+    default:
+      renew();
+      break;
+  }
+  if (map_.functions.empty() && random_.chance(3, 4)) {
+    renew();
+  }
+  // What is off does not stay so for long.
+  map_.pf_memory_enable = map_.pf_memory_enable || random_.chance(1, 2);
+  map_.vf_memory_enable = map_.vf_memory_enable || random_.chance(1, 2);
+  return map_;
 }
 
 // TLPs
@@ -74,8 +114,9 @@ function_map pcie_rx_maps::make() {
 
 void pcie_rx_traffic::make(tlp& packet, const function_map& map) {
   if (storm_ == 0) {
-    storm_ = random_.chance(1, 2) ? 1 : static_cast<unsigned>(random_.below(120));
+    storm_ = random_.chance(1, 2) ? 1 : static_cast<unsigned>(random_.below(300));
     storm_kind_ = static_cast<unsigned>(random_.below(16));
+    storm_bar_ = static_cast<unsigned>(random_.below(8));
   } else {
     --storm_;
   }
@@ -124,7 +165,7 @@ void pcie_rx_traffic::make(tlp& packet, const function_map& map) {
 }
 
 pcie_rx_traffic::target pcie_rx_traffic::pick_bar(const function_map& map) {
-  const auto which = random_.below(8);
+  const auto which = storm_ > 1 && random_.chance(3, 4) ? storm_bar_ : random_.below(8);
   if (which < map.pf.size()) {
     return {map.pf[which].base, map.pf[which].bytes};
   }
@@ -151,7 +192,7 @@ std::uint64_t pcie_rx_traffic::address(const function_map& map, std::uint32_t by
   const target bar = pick_bar(map);
   const std::uint64_t size = std::max<std::uint64_t>(bar.bytes, 4096);
   std::uint64_t at = bar.base;
-  switch (random_.below(16)) {
+  switch (random_.below(24)) {
     case 0:
       break;
     case 1:
@@ -326,7 +367,7 @@ void pcie_rx_traffic::anything(tlp& packet) {
 
 /// A bit of the header is turned, or the framing says something else.
 void pcie_rx_traffic::spoil(tlp& packet) {
-  switch (random_.below(4)) {
+  switch (random_.below(6)) {
     case 0:
       packet.header_bytes = static_cast<std::uint8_t>(
           random_.chance(1, 2) ? 28 - packet.header_bytes : 4 * random_.below(16));
@@ -334,6 +375,11 @@ void pcie_rx_traffic::spoil(tlp& packet) {
     case 1:
       packet.payload_bytes =
           static_cast<std::uint16_t>(4 * random_.below(random_.chance(1, 2) ? 32 : 1025));
+      break;
+    case 2:
+      // To the end of its page, if that is an address.
+      packet.header[packet.header_bytes - 2U] |= 0x0f;
+      packet.header[packet.header_bytes - 1U] |= 0xfc;
       break;
     default:
       packet.header[random_.below(16)] ^= static_cast<std::uint8_t>(1U << random_.below(8));

@@ -11,17 +11,20 @@
 
 namespace carillon {
 
-/// Another map every time, whose BARs are a power of two of bytes, and mostly its BARs are on.
+/// What the host makes of its functions: each map differs from the one before in something.
 class pcie_rx_maps {
  public:
-  explicit pcie_rx_maps(std::uint64_t seed) : random_(seed, "pcie_rx_bench/maps") {}
+  explicit pcie_rx_maps(std::uint64_t seed) : random_(seed, "pcie_rx_bench/maps") { renew(); }
 
-  function_map make();
+  const function_map& next();
 
  private:
+  void renew();
+  void reset_some();
   bar_window window(std::uint64_t least, std::uint64_t most);
 
   random_stream random_;
+  function_map map_;
 };
 
 class pcie_rx_traffic {
@@ -54,6 +57,7 @@ class pcie_rx_traffic {
   random_stream random_;
   unsigned storm_ = 0;  ///< TLPs still to come of one kind
   unsigned storm_kind_ = 0;
+  unsigned storm_bar_ = 0;
 };
 
 }  // namespace carillon

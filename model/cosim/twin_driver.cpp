@@ -9,6 +9,13 @@
 
 namespace carillon {
 
+namespace {
+
+/// No number of changes that a level has seen.
+constexpr std::uint64_t NeverChanges = ~std::uint64_t{0};
+
+}  // namespace
+
 twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
     : domain_(domain),
       nic_(request.nic),
@@ -23,7 +30,8 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
   }
   const auto variant = domain.options().variants.find(stage_);
   block_ = rtl_registry::instance().make(
-      stage_, variant == domain.options().variants.end() ? "" : variant->second);
+      stage_, variant == domain.options().variants.end() ? "" : variant->second,
+      domain.options().reset_seed);
   const std::span<const rtl_pins> pins = block_->pins().streams;
   CARILLON_CHECK(pins.size() == desc->ports.size() && pins.size() == request.ports.size(),
                  "{}: {} streams, {} in the port table, {} in the RTL", instance_,
@@ -53,18 +61,32 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
                    lookups_[i].name, asks[i].name);
   }
   levels_ = desc->levels;
-  CARILLON_CHECK(levels_.size() == block_->pins().levels.size(),
-                 "{}: {} levels in the port table, {} in the RTL", instance_, levels_.size(),
-                 block_->pins().levels.size());
+  views_ = desc->views;
+  CARILLON_CHECK(levels_.size() + views_.size() == block_->pins().levels.size(),
+                 "{}: {} levels in the port table, {} in the RTL", instance_,
+                 levels_.size() + views_.size(), block_->pins().levels.size());
   for (std::size_t i = 0; i < levels_.size(); ++i) {
     CARILLON_CHECK(std::string_view(levels_[i].name) == block_->pins().levels[i].name,
                    "{}: level {} is {} in the port table and {} in the RTL", instance_, i,
                    levels_[i].name, block_->pins().levels[i].name);
   }
+  for (std::size_t i = 0; i < views_.size(); ++i) {
+    const rtl_level& pins = block_->pins().levels[levels_.size() + i];
+    CARILLON_CHECK(std::string_view(views_[i].name) == pins.name &&
+                       pins.bytes <= std::size_t{views_[i].words} * 4 &&
+                       views_[i].words <= MaxBeatWords,
+                   "{}: view {} is {} in the port table and {} in the RTL", instance_, i,
+                   views_[i].name, pins.name);
+  }
+  changes_.resize(views_.size(), NeverChanges);
+  if (tables_.functions != nullptr) {
+    tables_.functions->wakes(*this);
+  }
   CARILLON_CHECK((store_ != nullptr) == (block_->pins().store.line != nullptr),
                  "{}: the stage or the RTL knows a store, the other does not", instance_);
   open_waves();
   drive_levels(0);
+  drive_views(0);
   block_->reset();
   domain_.join(*this);
 }
@@ -127,15 +149,36 @@ void twin_driver::read(const port_state& port, std::uint32_t* words) const {
 
 void twin_driver::drive_levels(cycle_t t) const {
   for (std::size_t i = 0; i < levels_.size(); ++i) {
-    const twin_level_desc& level = levels_[i];
-    std::array<std::uint32_t, MaxBeatWords> value;
-    if (level.words != nullptr) {
-      level.words(tables_, t, value.data());
-    } else {
-      value[0] = level.value(nic_.context.params, streams_, t);
-    }
+    const std::uint32_t value = levels_[i].value(nic_.context.params, streams_, t);
     const rtl_level& pins = block_->pins().levels[i];
-    std::memcpy(pins.data, value.data(), std::min(pins.bytes, level.count * sizeof(std::uint32_t)));
+    std::memcpy(pins.data, &value, std::min(pins.bytes, sizeof value));
+  }
+}
+
+bool twin_driver::drive_views(cycle_t t) {
+  bool changed = false;
+  for (std::size_t i = 0; i < views_.size(); ++i) {
+    const std::uint64_t changes = views_[i].changes(tables_, t);
+    if (changes == changes_[i]) {
+      continue;
+    }
+    changes_[i] = changes;
+    std::array<std::uint32_t, MaxBeatWords> words;
+    views_[i].fill(tables_, t, words.data());
+    const rtl_level& pins = block_->pins().levels[levels_.size() + i];
+    if (std::memcmp(pins.data, words.data(), pins.bytes) != 0) {
+      std::memcpy(pins.data, words.data(), pins.bytes);
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+void twin_driver::offer_nothing() {
+  for (const port_state& each : ports_) {
+    if (each.stream->input()) {
+      *each.pins.valid = 0;
+    }
   }
 }
 
@@ -183,7 +226,13 @@ void twin_driver::settle(cycle_t t) {
   // What others took of an output in this cycle is known only after all transfers; then the block
   // settles later.
   settled_ = false;
-  if (!block_->busy() && !offers_input(t)) {
+  const bool offered = offers_input(t);
+  if (drive_views(t) && !offered && !block_->busy()) {
+    // The block may have something to do because of it, and says so.
+    offer_nothing();
+    block_->settle();
+  }
+  if (!offered && !block_->busy()) {
     return;
   }
   for (const port_state& each : ports_) {
@@ -209,11 +258,7 @@ void twin_driver::clock(cycle_t t, bool always) {
     if (!always && !transfers_output(t)) {
       return;
     }
-    for (const port_state& each : ports_) {
-      if (each.stream->input()) {
-        *each.pins.valid = 0;
-      }
-    }
+    offer_nothing();
     settle_block(t);
   }
   before_edge(t);

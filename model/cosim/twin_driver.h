@@ -85,6 +85,9 @@ class twin_driver : public clocked, private twin_port::listener {
  private:
   void on_taken(cycle_t t, twin_port& port) override;
   void drive_levels(cycle_t t) const;
+  /// Shows the stage's levels as they are in cycle t. True if a pin changed.
+  bool drive_views(cycle_t t);
+  void offer_nothing();
   /// Settles the logic, and again with the answers to what it asks.
   void settle_block(cycle_t t);
   [[nodiscard]] bool answer(cycle_t t, std::size_t index);
@@ -99,8 +102,10 @@ class twin_driver : public clocked, private twin_port::listener {
 
   std::vector<stream_base*> streams_;
   std::span<const twin_level_desc> levels_;
+  std::span<const twin_view_desc> views_;
+  std::vector<std::uint64_t> changes_;  ///< of the levels behind the views, as shown
   std::span<const twin_lookup_desc> lookups_;
-  twin_levels tables_;  ///< that levels and lookups are answered from
+  twin_levels tables_;  ///< that views show, and lookups are answered from
   bool waves_ = false;
   twin_store* store_;
   bool settled_ = false;

@@ -195,9 +195,15 @@ struct twin_port_desc {
 struct twin_level_desc {
   const char* name;
   std::uint32_t (*value)(const parameters& params, std::span<stream_base* const> ports, cycle_t t);
-  /// Of a wider one, which is `count` words of what a level says.
-  unsigned count = 1;
-  void (*words)(const twin_levels& levels, cycle_t t, std::uint32_t* words) = nullptr;
+};
+
+/// What a block sees of a level of its stage. `changes` counts the changes of the level, `fill`
+/// writes the words of the pins as they are in cycle t.
+struct twin_view_desc {
+  const char* name;
+  unsigned words;
+  std::uint64_t (*changes)(const twin_levels& levels, cycle_t t);
+  void (*fill)(const twin_levels& levels, cycle_t t, std::uint32_t* words);
 };
 
 struct twin_desc {
@@ -205,6 +211,7 @@ struct twin_desc {
   std::vector<twin_port_desc> ports;
   std::vector<twin_level_desc> levels = {};
   std::vector<twin_lookup_desc> lookups = {};  ///< each may follow from the answers before it
+  std::vector<twin_view_desc> views = {};  ///< a block lists their pins behind those of its levels
 };
 
 /// nullptr for a stage without a twin.

@@ -1,7 +1,9 @@
 // The port table of every twin. A new twin needs an entry here, <stage>_block.cpp, and beat_codec<>
 // for item types that no other twin has.
+#include <algorithm>
 #include <bit>
 
+#include "common/function_map.h"
 #include "common/tx_pacer.h"
 #include "cosim/frame_beats.h"
 #include "cosim/packet_builder_beats.h"
@@ -9,6 +11,7 @@
 #include "cosim/pcie_rx_beats.h"
 #include "cosim/twin_port.h"
 #include "cosim/wqe_fetch_beats.h"
+#include "gen/stages.h"
 
 namespace carillon {
 
@@ -78,6 +81,25 @@ std::uint32_t uar_writes_waiting(const parameters& /*params*/, std::span<stream_
   return visible;
 }
 
+constexpr unsigned WordBits = 32;
+constexpr unsigned GoneWords = (stage_spec::uar::Functions + WordBits - 1) / WordBits;
+
+std::uint64_t function_changes(const twin_levels& levels, cycle_t t) {
+  return levels.functions == nullptr ? 0 : levels.functions->changes(t);
+}
+
+/// A bit for every function, the PF's first: it is not there, or being reset.
+void uar_gone(const twin_levels& levels, cycle_t t, std::uint32_t* words) {
+  std::fill_n(words, GoneWords, 0);
+  if (levels.functions == nullptr) {
+    return;
+  }
+  const function_map& map = levels.functions->read(t);
+  for (std::uint16_t i = 0; i < stage_spec::uar::Functions; ++i) {
+    words[i / WordBits] |= (map.gone(i) ? 1U : 0U) << (i % WordBits);
+  }
+}
+
 template <class Query, class Answer>
 twin_lookup_desc lookup(const char* name, decltype(twin_lookup_desc::answer) answer) {
   return {name, Query::Words, Answer::Words, answer};
@@ -107,9 +129,9 @@ const std::vector<twin_desc>& twins() {
                  out<read_completion, completion_codec>("completion"), out<mmio_answer>("refusal"),
                  out<config_request, config_request_codec>("config"),
                  out<pcie_error, request_error_codec>("error")},
-       .levels = {{"now", pcie_rx_now},
-                  {"windows", nullptr, function_windows::Words, pcie_rx_windows},
-                  {"resetting", nullptr, ResettingWords, pcie_rx_resetting}}},
+       .levels = {{"now", pcie_rx_now}},
+       .views = {{"windows", function_windows::Words, function_changes, pcie_rx_windows},
+                 {"resetting", ResettingWords, function_changes, pcie_rx_resetting}}},
       {.stage = "tx_mac",
        .ports = {in<frame_item, built_frame_codec>("frame"),
                  out<frame_item, wire_frame_codec>("wire")},
@@ -121,7 +143,8 @@ const std::vector<twin_desc>& twins() {
        .levels = {{"log_pages", uar_log_pages},
                   {"bf_slots", uar_bf_slots},
                   {"bf_timeout", uar_bf_timeout},
-                  {"writes_waiting", uar_writes_waiting}}},
+                  {"writes_waiting", uar_writes_waiting}},
+       .views = {{"gone", GoneWords, function_changes, uar_gone}}},
       {.stage = "wqe_fetch",
        .ports = {in<doorbell, fetch_doorbell_codec>("doorbells"),
                  out<context_read>("context_reads"), in<context_line>("context_lines"),

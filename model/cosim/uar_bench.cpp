@@ -7,6 +7,7 @@
 #include "cosim/bench_parts.h"
 #include "cosim/coverage.h"
 #include "cosim/stage_benches.h"
+#include "cosim/uar_resets.h"
 #include "cosim/uar_traffic.h"
 #include "gen/stages.h"
 #include "uar.h"
@@ -106,6 +107,8 @@ class bench_host final : public stage {
   }
 
   [[nodiscard]] const std::vector<trace_ref>& opened() const { return opened_; }
+
+  [[nodiscard]] bool more() const { return stores_.left != 0 || loads_.left != 0; }
 
  private:
   struct share {
@@ -235,6 +238,11 @@ lockstep_report run_uar_bench(const lockstep_options& options) {
                          options.transactions, loads);
   qp_contexts qps("qps", context, what, ctx_reads, ctx_lines, options.sink, options.seed);
 
+  level<function_map> functions(context.clock, "bench.functions",
+                                uar_resets::all_there(context.params));
+  uar_resets resets("resets", context, what, {functions, writes, reads, ctx_lines}, options.seed,
+                    cover, [&] { return pages.more(); });
+
   tally<mmio_write> taken(writes);
   std::uint64_t answered = 0;
   cycle_t last = 0;
@@ -242,6 +250,7 @@ lockstep_report run_uar_bench(const lockstep_options& options) {
                              [&](cycle_t t, const doorbell& bell) {
                                last = std::max(last, t);
                                see_bell(cover, bell);
+                               resets.note(bell);
                                context.trace.release(bell.trace);
                              });
   bench_sink<queue_doorbell> completion("completion", context, queue_bells,
@@ -266,7 +275,7 @@ lockstep_report run_uar_bench(const lockstep_options& options) {
   lockstep_report report;
   {
     const twin_instance stage = make_twin<uar>(
-        "uar", nic, {writes, reads, answers, ctx_reads, ctx_lines, bells, queue_bells},
+        "uar", nic, {writes, reads, answers, ctx_reads, ctx_lines, bells, queue_bells, &functions},
         options.impl, &domain);
     run_bench(domain);
     report.edges = domain.edges();

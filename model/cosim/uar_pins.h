@@ -13,7 +13,8 @@ block_pins uar_pins(Model& v) {
                       CARILLON_OUTPUT_PINS(v, doorbell), CARILLON_OUTPUT_PINS(v, queue_doorbell),
                       CARILLON_OUTPUT_PINS(v, answer)},
           .levels = {CARILLON_LEVEL_PINS(v, log_pages), CARILLON_LEVEL_PINS(v, bf_slots),
-                     CARILLON_LEVEL_PINS(v, bf_timeout), CARILLON_LEVEL_PINS(v, writes_waiting)}};
+                     CARILLON_LEVEL_PINS(v, bf_timeout), CARILLON_LEVEL_PINS(v, writes_waiting),
+                     CARILLON_LEVEL_PINS(v, gone)}};
 }
 
 }  // namespace carillon

@@ -94,12 +94,15 @@ inline constexpr unsigned Lookups = 16;
 inline constexpr unsigned Bursts = 16;
 // UAR pages of all functions whose state is kept; of each function a power of two (assumed)
 inline constexpr unsigned Pages = 8192;
+// functions that may be reset: the PF and its VFs (reference)
+inline constexpr unsigned Functions = 257;
 inline constexpr stage_timing_desc TimingTable[] = {
     {"ctx_read_depth", 8, "assumed", "entries of the stream of context reads"},
     {"answer_depth", 16, "assumed", "entries of the stream of answers"},
     {"lookups", 16, "assumed", "lookups under way, and the entries of their answers"},
     {"bursts", 16, "assumed", "BlueFlame bursts under assembly, at most"},
     {"pages", 8192, "assumed", "UAR pages of all functions whose state is kept; of each function a power of two"},
+    {"functions", 257, "reference", "functions that may be reset: the PF and its VFs"},
 };
 }  // namespace uar
 
@@ -372,7 +375,7 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      stage_spec::pcie_rx::TimingTable, 7},
     {"uar", "DB_REC and BF_BUFFER per UAR page; ownership; BlueFlame bursts assembled or rejected",
      "2", "UAR", 10, 1, 16, 0, 1, true, true,
-     stage_spec::uar::TimingTable, 5},
+     stage_spec::uar::TimingTable, 6},
     {"wqe_fetch", "base and state lookup, round-robin arbiter over pending QPs, DMA read of WQEs; BlueFlame WQEs bypass the read",
      "3", "WQE fetch", 150, 1, 32, 32, 16, true, true,
      stage_spec::wqe_fetch::TimingTable, 6},

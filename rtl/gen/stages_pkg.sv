@@ -36,6 +36,7 @@ package stages_pkg;
   localparam int unsigned UarLookups = 16;
   localparam int unsigned UarBursts = 16;
   localparam int unsigned UarPages = 8192;
+  localparam int unsigned UarFunctions = 257;
 
   // base and state lookup, round-robin arbiter over pending QPs, DMA read of WQEs; BlueFlame WQEs
   // bypass the read
