@@ -149,7 +149,7 @@ class resting_sink final : public stage {
                std::uint64_t seed, std::function<void(cycle_t, const Item&)> use)
       : stage(name, context, "bench"),
         in_(in),
-        rests_(pattern == bench_pattern::random),
+        rests_(pattern == bench_pattern::random && in.depth() > spec::ErrorDepth),
         gate_(pattern, seed, this->name()),
         random_(seed, this->name()),
         use_(std::move(use)) {
@@ -169,8 +169,8 @@ class resting_sink final : public stage {
       return;
     }
     use_(t, in_.take(t));
-    if (rests_ && random_.chance(1, 1000)) {
-      rest_until_ = t + 1 + random_.below(2500);
+    if (rests_ && random_.chance(1, 150)) {
+      rest_until_ = t + 1 + random_.below(3000);
     }
   }
 
@@ -481,14 +481,13 @@ lockstep_report run_pcie_rx_bench(const lockstep_options& options) {
 
   lockstep_report report;
   const auto sink = [&]<class Item>(const char* name, stream<Item>& from, bench_pattern pattern) {
-    return std::make_unique<bench_sink<Item>>(name, context, from,
-                                              pattern_gate{pattern, options.seed, name},
-                                              [&](cycle_t t, const Item& item) {
-                                                report.cycles = std::max(report.cycles, t);
-                                                if (item.trace.message != 0) {
-                                                  context.trace.release(item.trace);
-                                                }
-                                              });
+    return std::make_unique<resting_sink<Item>>(name, context, from, pattern, options.seed,
+                                                [&](cycle_t t, const Item& item) {
+                                                  report.cycles = std::max(report.cycles, t);
+                                                  if (item.trace.message != 0) {
+                                                    context.trace.release(item.trace);
+                                                  }
+                                                });
   };
   const auto uar_write_sink = sink("uar_writes", uar_writes, options.sink);
   const auto uar_read_sink = sink("uar_reads", uar_reads, options.sink);

@@ -70,7 +70,11 @@ void pcie_rx_maps::reset_some() {
 }
 
 const function_map& pcie_rx_maps::next() {
-  switch (random_.below(10)) {
+  if (map_.functions.empty()) {
+    renew();
+    return map_;
+  }
+  switch (random_.below(12)) {
     case 0:
       map_.pf_memory_enable = !map_.pf_memory_enable;
       break;
@@ -99,9 +103,6 @@ const function_map& pcie_rx_maps::next() {
     default:
       renew();
       break;
-  }
-  if (map_.functions.empty() && random_.chance(3, 4)) {
-    renew();
   }
   // What is off does not stay so for long.
   map_.pf_memory_enable = map_.pf_memory_enable || random_.chance(1, 2);

@@ -71,12 +71,12 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
                    levels_[i].name, block_->pins().levels[i].name);
   }
   for (std::size_t i = 0; i < views_.size(); ++i) {
-    const rtl_level& pins = block_->pins().levels[levels_.size() + i];
-    CARILLON_CHECK(std::string_view(views_[i].name) == pins.name &&
-                       pins.bytes <= std::size_t{views_[i].words} * 4 &&
+    const rtl_level& shown = block_->pins().levels[levels_.size() + i];
+    CARILLON_CHECK(std::string_view(views_[i].name) == shown.name &&
+                       shown.bytes <= std::size_t{views_[i].words} * 4 &&
                        views_[i].words <= MaxBeatWords,
                    "{}: view {} is {} in the port table and {} in the RTL", instance_, i,
-                   views_[i].name, pins.name);
+                   views_[i].name, shown.name);
   }
   changes_.resize(views_.size(), NeverChanges);
   if (tables_.functions != nullptr) {
