@@ -9,7 +9,6 @@
 #include "cli/subprocess.h"
 #include "cosim/lockstep.h"
 #include "cosim/lockstep_bench.h"
-#include "cosim/twin_driver.h"
 #include "tb/common/mutant_blocks.h"
 
 namespace carillon {
@@ -130,20 +129,6 @@ TEST(pcie_rx_audit, idle_edges_change_nothing) {
   EXPECT_EQ(run_lockstep(options).transactions, 3000);
 }
 
-TEST(pcie_rx_audit, catches_a_block_that_is_busy_and_denies_it) {
-  register_mutants();
-  lockstep_options options = traffic(1000, 4);
-  options.audit = true;
-  options.variant = "busy";
-  try {
-    run_lockstep(options);
-    FAIL() << "the lie went unnoticed";
-  } catch (const rtl_error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("busy_o is 0 after cycle"));
-    EXPECT_THAT(error.what(), HasSubstr("changes pcie_rx.u_line."));
-  }
-}
-
 // Planted bugs
 // ------------------------------------------------------------------------------------------
 
@@ -182,14 +167,14 @@ INSTANTIATE_TEST_SUITE_P(
     planted, pcie_rx_mutant,
     testing::Values(
         planted{"content_lead", {"register_write.data", "uar_write.data"}},
-        planted{"holes", {"uar_write.valid", "register_write.valid", "error.valid", "tlp.ready"}},
-        planted{"enables", {"error.valid", "tlp.ready", "uar_write.valid", "uar_read.valid"}},
+        planted{"holes", {"error.valid", "tlp.ready"}},
+        planted{"enables", {"error.valid", "tlp.ready", "uar_write.valid"}},
         planted{"resetting", {"error.function_id", "error.valid", "tlp.ready"}},
         planted{"byte_count", {"refusal.length"}}, planted{"other_tag", {"refusal.tag"}},
         planted{"timing", {"completion.valid", "completion.visible"}},
-        planted{"tail", {"completion.valid", "completion.visible"}},
+        planted{"tail", {"completion.valid", "register_write.valid", "uar_write.valid"}},
         planted{"backpressure", {"tlp.ready"}},
-        planted{"busy", {"completion.valid", "uar_write.valid"}}),
+        planted{"busy", {"register_write.valid", "uar_write.valid", "completion.valid"}}),
     [](const auto& run) { return std::string(run.param.variant); });
 
 }  // namespace

@@ -58,7 +58,8 @@ module pcie_rx_line #(
 
   always_ff @(posedge clk_i) begin
     if (push_i) begin
-      item_mem[item_write_q[ItemWidth-1:0]] <= {push_due_i, push_beats_i, push_bytes_i, push_data_i};
+      item_mem[item_write_q[ItemWidth-1:0]] <=
+          {push_due_i, push_beats_i, push_bytes_i, push_data_i};
     end
     if (line_i) begin
       line_mem[line_write_q[LineWidth-1:0]] <= line_data_i;
