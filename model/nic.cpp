@@ -116,19 +116,20 @@ struct nic::parts {
   // From the host.
   std::unique_ptr<stream<mmio_write>> uar_writes =
       make.of<mmio_write>("pcie_rx.uar_write", stage_spec::pcie_rx::Depth);
-  std::unique_ptr<stream<mmio_read>> uar_reads = make.of<mmio_read>("pcie_rx.uar_read", ShortQueue);
+  std::unique_ptr<stream<mmio_read>> uar_reads =
+      make.of<mmio_read>("pcie_rx.uar_read", stage_spec::pcie_rx::ReadDepth);
   std::unique_ptr<stream<mmio_write>> register_writes =
       make.of<mmio_write>("pcie_rx.register_write", stage_spec::pcie_rx::Depth);
   std::unique_ptr<stream<mmio_read>> register_reads =
-      make.of<mmio_read>("pcie_rx.register_read", ShortQueue);
-  std::unique_ptr<stream<read_completion>> completion_tlps =
-      make.of<read_completion>("pcie_rx.completion", 512, MaxDmaBeats);
+      make.of<mmio_read>("pcie_rx.register_read", stage_spec::pcie_rx::ReadDepth);
+  std::unique_ptr<stream<read_completion>> completion_tlps = make.of<read_completion>(
+      "pcie_rx.completion", stage_spec::pcie_rx::CompletionDepth, MaxDmaBeats);
   std::unique_ptr<stream<mmio_answer>> refusals =
-      make.of<mmio_answer>("pcie_rx.refusal", ShortQueue);
+      make.of<mmio_answer>("pcie_rx.refusal", stage_spec::pcie_rx::RefusalDepth);
   std::unique_ptr<stream<config_request>> config_requests =
-      make.of<config_request>("pcie_rx.config_request", ShortQueue);
+      make.of<config_request>("pcie_rx.config_request", stage_spec::pcie_rx::ConfigDepth);
   std::unique_ptr<stream<pcie_error>> request_errors =
-      make.of<pcie_error>("pcie_rx.error", ControlQueue);
+      make.of<pcie_error>("pcie_rx.error", stage_spec::pcie_rx::ErrorDepth);
   std::unique_ptr<stream<pcie_error>> completion_errors =
       make.of<pcie_error>("dma_engine.error", ControlQueue);
   std::unique_ptr<stream<mmio_answer>> uar_answers = make.of<mmio_answer>("uar.answer", 16);
@@ -259,8 +260,10 @@ struct nic::parts {
       make.of<msix_command>("pcie_endpoint.msix_command", ShortQueue);
   level<msix_pending> msix_pending_bits{shared.context.clock, shared.name + ".msix_pending", {}};
 
+  pcie_arrivals arrivals{shared.context, shared.name + ".pcie_rx.tlp", port,
+                         [this] { dma->on_credits(); }};
+
   std::vector<std::unique_ptr<clocked>> stages;
-  pcie_rx* receive_side = nullptr;
   dma_engine* dma = nullptr;
   rx_mac* ingress = nullptr;
 
@@ -312,10 +315,10 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
     icm_writes = make.of<dma_write>("qpc_ram.dma_write", LineQueue);
     icm.emplace(icm_lines::ports{*icm_dma->reads, *icm_dma->done, *icm_writes, icm_base});
   }
-  receive_side = &add<pcie_rx>(
-      "pcie_rx", pcie_rx::ports{port, functions, *uar_writes, *uar_reads, *register_writes,
-                                *register_reads, *completion_tlps, *refusals, *config_requests,
-                                *request_errors, [this] { dma->on_credits(); }});
+  add_twin<pcie_rx>(
+      {port, arrivals.tlps(), functions, *uar_writes, *uar_reads, *register_writes, *register_reads,
+       *completion_tlps, *refusals, *config_requests, *request_errors},
+      options);
   add_twin<uar>({*uar_writes, *uar_reads, *uar_answers, *uar_context.reads, *uar_context.lines,
                  *doorbells, *queue_doorbells, &functions},
                 options);

@@ -8,6 +8,7 @@
 #include "cosim/frame_beats.h"
 #include "cosim/packet_builder_beats.h"
 #include "cosim/payload_dma_beats.h"
+#include "cosim/pcie_rx_beats.h"
 #include "cosim/twin_port.h"
 #include "cosim/wqe_fetch_beats.h"
 #include "gen/stages.h"
@@ -29,6 +30,14 @@ twin_port_desc in(const char* name) {
 template <class T, class Codec = beat_codec<T>>
 twin_port_desc out(const char* name) {
   return {name, false, &make_port<T, Codec>};
+}
+
+// Levels of pcie_rx
+// ------------------------------------------------------------------------------------------------
+
+std::uint32_t pcie_rx_now(const parameters& /*params*/, std::span<stream_base* const> /*ports*/,
+                          cycle_t t) {
+  return static_cast<std::uint32_t>(t);
 }
 
 // Levels of tx_mac
@@ -113,6 +122,16 @@ const std::vector<twin_desc>& twins() {
                  out<packet_item, payload_beat_codec>("filled"),
                  out<payload_left, payload_note_codec>("left"), out<context_read>("key_reads"),
                  in<context_line>("key_lines")}},
+      {.stage = "pcie_rx",
+       .ports = {in<tlp_arrival, tlp_codec>("tlp"), out<mmio_write>("uar_write"),
+                 out<mmio_read>("uar_read"), out<mmio_write>("register_write"),
+                 out<mmio_read>("register_read"),
+                 out<read_completion, completion_codec>("completion"), out<mmio_answer>("refusal"),
+                 out<config_request, config_request_codec>("config"),
+                 out<pcie_error, request_error_codec>("error")},
+       .levels = {{"now", pcie_rx_now}},
+       .views = {{"windows", function_windows::Words, function_changes, pcie_rx_windows},
+                 {"resetting", ResettingWords, function_changes, pcie_rx_resetting}}},
       {.stage = "tx_mac",
        .ports = {in<frame_item, built_frame_codec>("frame"),
                  out<frame_item, wire_frame_codec>("wire")},

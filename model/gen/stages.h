@@ -51,7 +51,30 @@ inline constexpr unsigned Latency = 40;
 inline constexpr unsigned InitiationInterval = 1;
 inline constexpr unsigned Depth = 64;
 inline constexpr unsigned Outstanding = 0;
-inline constexpr unsigned MaxBeats = 1;
+inline constexpr unsigned MaxBeats = 64;
+// entries of the stream of TLPs, those that are still on the link included (assumed)
+inline constexpr unsigned TlpDepth = 512;
+// entries of each stream of reads (assumed)
+inline constexpr unsigned ReadDepth = 8;
+// entries of the stream of completions (assumed)
+inline constexpr unsigned CompletionDepth = 512;
+// entries of the stream of refusals (assumed)
+inline constexpr unsigned RefusalDepth = 8;
+// entries of the stream of configuration requests (assumed)
+inline constexpr unsigned ConfigDepth = 8;
+// entries of the stream of errors (assumed)
+inline constexpr unsigned ErrorDepth = 16;
+// functions at most: the PF and 256 VFs (reference)
+inline constexpr unsigned Functions = 257;
+inline constexpr stage_timing_desc TimingTable[] = {
+    {"tlp_depth", 512, "assumed", "entries of the stream of TLPs, those that are still on the link included"},
+    {"read_depth", 8, "assumed", "entries of each stream of reads"},
+    {"completion_depth", 512, "assumed", "entries of the stream of completions"},
+    {"refusal_depth", 8, "assumed", "entries of the stream of refusals"},
+    {"config_depth", 8, "assumed", "entries of the stream of configuration requests"},
+    {"error_depth", 16, "assumed", "entries of the stream of errors"},
+    {"functions", 257, "reference", "functions at most: the PF and 256 VFs"},
+};
 }  // namespace pcie_rx
 
 // DB_REC and BF_BUFFER per UAR page; ownership; BlueFlame bursts assembled or rejected
@@ -348,8 +371,8 @@ inline constexpr stage_timing_desc TimingTable[] = {
 
 inline constexpr std::array<stage_desc, 16> StageTable = {{
     {"pcie_rx", "decode incoming TLPs: BAR hit, function, request or completion",
-     "1", "TLP receive", 40, 1, 64, 0, 1, true, false,
-     nullptr, 0},
+     "1", "TLP receive", 40, 1, 64, 0, 64, true, true,
+     stage_spec::pcie_rx::TimingTable, 7},
     {"uar", "DB_REC and BF_BUFFER per UAR page; ownership; BlueFlame bursts assembled or rejected",
      "2", "UAR", 10, 1, 16, 0, 1, true, true,
      stage_spec::uar::TimingTable, 6},

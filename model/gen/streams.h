@@ -124,6 +124,24 @@ enum class packet_kind : std::uint8_t {
 
 inline constexpr unsigned PacketKindWidth = 2;
 
+// Why a request was refused. The codes are those of pcie_error_kind.
+enum class refusal_kind : std::uint8_t {
+  UnsupportedRequest = 0x0,
+  PoisonedRequest = 0x1,
+};
+
+[[nodiscard]] constexpr const char* to_string(refusal_kind x) {
+  switch (x) {
+    case refusal_kind::UnsupportedRequest:
+      return "UnsupportedRequest";
+    case refusal_kind::PoisonedRequest:
+      return "PoisonedRequest";
+  }
+  return "?";
+}
+
+inline constexpr unsigned RefusalKindWidth = 3;
+
 // Where a field lies in the packed item; checkers print values by field name with it.
 struct stream_field_desc {
   const char* name;
@@ -782,8 +800,343 @@ struct wire_beat {
   bool operator==(const wire_beat&) const = default;
 };
 
-// Posted write that hit a BAR, pcie_rx to uar. A longer one keeps its first 64 bytes; bytes
-// beyond its length are zero.
+// 64 bytes of a TLP's payload, the link to pcie_rx. All fields but first, last and data are the
+// same in every beat of a TLP; bytes beyond the payload are zero.
+struct tlp_beat {
+  static constexpr unsigned Width = 724;
+  static constexpr unsigned Words = 23;
+  static constexpr const char* Name = "tlp_beat";
+  static constexpr std::array<stream_field_desc, 8> Fields = {{
+      {"trace_id", 692, 32},
+      {"header_bytes", 687, 5},
+      {"payload_bytes", 674, 13},
+      {"last_symbol", 642, 32},
+      {"first", 641, 1},
+      {"last", 640, 1},
+      {"header", 512, 128},
+      {"data", 0, 512},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // of the header, by the framing
+  std::uint8_t header_bytes{};
+  // of the payload, by the framing
+  std::uint16_t payload_bytes{};
+  // core cycle in which what its last symbol brings enters
+  std::uint32_t last_symbol{};
+  // first beat of the TLP
+  std::uint8_t first{};
+  // last beat of the TLP
+  std::uint8_t last{};
+  // as on the link; a header of three dwords leaves the last one undefined
+  std::array<std::uint8_t, 16> header{};
+  // bytes of the payload
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 23 * sizeof *w);
+    bytes::put_bits(w, 692, 32, trace_id);
+    bytes::put_bits(w, 687, 5, header_bytes);
+    bytes::put_bits(w, 674, 13, payload_bytes);
+    bytes::put_bits(w, 642, 32, last_symbol);
+    bytes::put_bits(w, 641, 1, first);
+    bytes::put_bits(w, 640, 1, last);
+    for (unsigned i = 0; i < 4; ++i) {
+      w[19 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(header.data() + 4 * i));
+    }
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static tlp_beat unpack(const std::uint32_t* w) {
+    tlp_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 692, 32));
+    x.header_bytes = static_cast<std::uint8_t>(bytes::get_bits(w, 687, 5));
+    x.payload_bytes = static_cast<std::uint16_t>(bytes::get_bits(w, 674, 13));
+    x.last_symbol = static_cast<std::uint32_t>(bytes::get_bits(w, 642, 32));
+    x.first = static_cast<std::uint8_t>(bytes::get_bits(w, 641, 1));
+    x.last = static_cast<std::uint8_t>(bytes::get_bits(w, 640, 1));
+    for (unsigned i = 0; i < 4; ++i) {
+      bytes::store_be<4>(x.header.data() + 4 * i, w[19 - i]);
+    }
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const tlp_beat&) const = default;
+};
+
+// Where the BARs of the functions are, a level from pcie_endpoint. The window of a VF is its
+// number less one times the window's size behind that of the first.
+struct function_windows {
+  static constexpr unsigned Width = 368;
+  static constexpr unsigned Words = 12;
+  static constexpr const char* Name = "function_windows";
+  static constexpr std::array<stream_field_desc, 13> Fields = {{
+      {"pf_enable", 367, 1},
+      {"vf_enable", 366, 1},
+      {"vfs", 350, 16},
+      {"pf_base_0", 286, 64},
+      {"pf_log_0", 280, 6},
+      {"pf_base_2", 216, 64},
+      {"pf_log_2", 210, 6},
+      {"pf_base_4", 146, 64},
+      {"pf_log_4", 140, 6},
+      {"vf_base_0", 76, 64},
+      {"vf_log_0", 70, 6},
+      {"vf_base_2", 6, 64},
+      {"vf_log_2", 0, 6},
+  }};
+
+  // the PF answers to its BARs
+  std::uint8_t pf_enable{};
+  // the VFs do
+  std::uint8_t vf_enable{};
+  // how many there are
+  std::uint16_t vfs{};
+  // BAR0 of the PF
+  std::uint64_t pf_base_0{};
+  // log2 of its bytes, 0: it is not there
+  std::uint8_t pf_log_0{};
+  // BAR2 of the PF
+  std::uint64_t pf_base_2{};
+  // log2 of its bytes, 0: it is not there
+  std::uint8_t pf_log_2{};
+  // BAR4 of the PF
+  std::uint64_t pf_base_4{};
+  // log2 of its bytes, 0: it is not there
+  std::uint8_t pf_log_4{};
+  // BAR0 of the first VF
+  std::uint64_t vf_base_0{};
+  // log2 of its bytes, 0: it is not there
+  std::uint8_t vf_log_0{};
+  // BAR2 of the first VF
+  std::uint64_t vf_base_2{};
+  // log2 of its bytes, 0: it is not there
+  std::uint8_t vf_log_2{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 12 * sizeof *w);
+    bytes::put_bits(w, 367, 1, pf_enable);
+    bytes::put_bits(w, 366, 1, vf_enable);
+    bytes::put_bits(w, 350, 16, vfs);
+    bytes::put_bits(w, 286, 64, pf_base_0);
+    bytes::put_bits(w, 280, 6, pf_log_0);
+    bytes::put_bits(w, 216, 64, pf_base_2);
+    bytes::put_bits(w, 210, 6, pf_log_2);
+    bytes::put_bits(w, 146, 64, pf_base_4);
+    bytes::put_bits(w, 140, 6, pf_log_4);
+    bytes::put_bits(w, 76, 64, vf_base_0);
+    bytes::put_bits(w, 70, 6, vf_log_0);
+    bytes::put_bits(w, 6, 64, vf_base_2);
+    bytes::put_bits(w, 0, 6, vf_log_2);
+  }
+
+  [[nodiscard]] static function_windows unpack(const std::uint32_t* w) {
+    function_windows x;
+    x.pf_enable = static_cast<std::uint8_t>(bytes::get_bits(w, 367, 1));
+    x.vf_enable = static_cast<std::uint8_t>(bytes::get_bits(w, 366, 1));
+    x.vfs = static_cast<std::uint16_t>(bytes::get_bits(w, 350, 16));
+    x.pf_base_0 = static_cast<std::uint64_t>(bytes::get_bits(w, 286, 64));
+    x.pf_log_0 = static_cast<std::uint8_t>(bytes::get_bits(w, 280, 6));
+    x.pf_base_2 = static_cast<std::uint64_t>(bytes::get_bits(w, 216, 64));
+    x.pf_log_2 = static_cast<std::uint8_t>(bytes::get_bits(w, 210, 6));
+    x.pf_base_4 = static_cast<std::uint64_t>(bytes::get_bits(w, 146, 64));
+    x.pf_log_4 = static_cast<std::uint8_t>(bytes::get_bits(w, 140, 6));
+    x.vf_base_0 = static_cast<std::uint64_t>(bytes::get_bits(w, 76, 64));
+    x.vf_log_0 = static_cast<std::uint8_t>(bytes::get_bits(w, 70, 6));
+    x.vf_base_2 = static_cast<std::uint64_t>(bytes::get_bits(w, 6, 64));
+    x.vf_log_2 = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 6));
+    return x;
+  }
+
+  bool operator==(const function_windows&) const = default;
+};
+
+// 64 bytes of a completion's payload, pcie_rx to dma_engine. All fields but first, last and data
+// are the same in every beat of a completion; bytes beyond the payload are zero.
+struct completion_beat {
+  static constexpr unsigned Width = 593;
+  static constexpr unsigned Words = 19;
+  static constexpr const char* Name = "completion_beat";
+  static constexpr std::array<stream_field_desc, 10> Fields = {{
+      {"trace_id", 561, 32},
+      {"tag", 551, 10},
+      {"status", 548, 3},
+      {"poisoned", 547, 1},
+      {"byte_count", 534, 13},
+      {"lower_address", 527, 7},
+      {"length", 514, 13},
+      {"first", 513, 1},
+      {"last", 512, 1},
+      {"data", 0, 512},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // of the read
+  std::uint16_t tag{};
+  // completion status
+  std::uint8_t status{};
+  // its data are not to be used
+  std::uint8_t poisoned{};
+  // bytes still to come, this one's included
+  std::uint16_t byte_count{};
+  // low bits of the first byte's address
+  std::uint8_t lower_address{};
+  // bytes of payload, whole dwords
+  std::uint16_t length{};
+  // first beat of the completion
+  std::uint8_t first{};
+  // last beat of the completion
+  std::uint8_t last{};
+  // bytes of the payload
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 19 * sizeof *w);
+    bytes::put_bits(w, 561, 32, trace_id);
+    bytes::put_bits(w, 551, 10, tag);
+    bytes::put_bits(w, 548, 3, status);
+    bytes::put_bits(w, 547, 1, poisoned);
+    bytes::put_bits(w, 534, 13, byte_count);
+    bytes::put_bits(w, 527, 7, lower_address);
+    bytes::put_bits(w, 514, 13, length);
+    bytes::put_bits(w, 513, 1, first);
+    bytes::put_bits(w, 512, 1, last);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static completion_beat unpack(const std::uint32_t* w) {
+    completion_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 561, 32));
+    x.tag = static_cast<std::uint16_t>(bytes::get_bits(w, 551, 10));
+    x.status = static_cast<std::uint8_t>(bytes::get_bits(w, 548, 3));
+    x.poisoned = static_cast<std::uint8_t>(bytes::get_bits(w, 547, 1));
+    x.byte_count = static_cast<std::uint16_t>(bytes::get_bits(w, 534, 13));
+    x.lower_address = static_cast<std::uint8_t>(bytes::get_bits(w, 527, 7));
+    x.length = static_cast<std::uint16_t>(bytes::get_bits(w, 514, 13));
+    x.first = static_cast<std::uint8_t>(bytes::get_bits(w, 513, 1));
+    x.last = static_cast<std::uint8_t>(bytes::get_bits(w, 512, 1));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const completion_beat&) const = default;
+};
+
+// Configuration request for one dword, pcie_rx to pcie_endpoint.
+struct config_request_beat {
+  static constexpr unsigned Width = 124;
+  static constexpr unsigned Words = 4;
+  static constexpr const char* Name = "config_request_beat";
+  static constexpr std::array<stream_field_desc, 9> Fields = {{
+      {"trace_id", 92, 32},
+      {"destination", 76, 16},
+      {"type_0", 75, 1},
+      {"write", 74, 1},
+      {"offset", 62, 12},
+      {"enables", 58, 4},
+      {"value", 26, 32},
+      {"requester", 10, 16},
+      {"tag", 0, 10},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // routing ID
+  std::uint16_t destination{};
+  // of type 0: for the bus of the link
+  std::uint8_t type_0{};
+  // a write
+  std::uint8_t write{};
+  // of the dword
+  std::uint16_t offset{};
+  // its bytes that count
+  std::uint8_t enables{};
+  // of a write; byte 0 is the least significant
+  std::uint32_t value{};
+  // who asked
+  std::uint16_t requester{};
+  // number of the request
+  std::uint16_t tag{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 4 * sizeof *w);
+    bytes::put_bits(w, 92, 32, trace_id);
+    bytes::put_bits(w, 76, 16, destination);
+    bytes::put_bits(w, 75, 1, type_0);
+    bytes::put_bits(w, 74, 1, write);
+    bytes::put_bits(w, 62, 12, offset);
+    bytes::put_bits(w, 58, 4, enables);
+    bytes::put_bits(w, 26, 32, value);
+    bytes::put_bits(w, 10, 16, requester);
+    bytes::put_bits(w, 0, 10, tag);
+  }
+
+  [[nodiscard]] static config_request_beat unpack(const std::uint32_t* w) {
+    config_request_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 92, 32));
+    x.destination = static_cast<std::uint16_t>(bytes::get_bits(w, 76, 16));
+    x.type_0 = static_cast<std::uint8_t>(bytes::get_bits(w, 75, 1));
+    x.write = static_cast<std::uint8_t>(bytes::get_bits(w, 74, 1));
+    x.offset = static_cast<std::uint16_t>(bytes::get_bits(w, 62, 12));
+    x.enables = static_cast<std::uint8_t>(bytes::get_bits(w, 58, 4));
+    x.value = static_cast<std::uint32_t>(bytes::get_bits(w, 26, 32));
+    x.requester = static_cast<std::uint16_t>(bytes::get_bits(w, 10, 16));
+    x.tag = static_cast<std::uint16_t>(bytes::get_bits(w, 0, 10));
+    return x;
+  }
+
+  bool operator==(const config_request_beat&) const = default;
+};
+
+// A request that was refused, pcie_rx to pcie_endpoint.
+struct pcie_error_beat {
+  static constexpr unsigned Width = 19;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "pcie_error_beat";
+  static constexpr std::array<stream_field_desc, 2> Fields = {{
+      {"function_id", 3, 16},
+      {"kind", 0, 3},
+  }};
+
+  // whose, 0 if it is nobody's
+  std::uint16_t function_id{};
+  // why
+  refusal_kind kind{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 3, 16, function_id);
+    bytes::put_bits(w, 0, 3, static_cast<std::uint64_t>(kind));
+  }
+
+  [[nodiscard]] static pcie_error_beat unpack(const std::uint32_t* w) {
+    pcie_error_beat x;
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 3, 16));
+    x.kind = static_cast<refusal_kind>(bytes::get_bits(w, 0, 3));
+    return x;
+  }
+
+  bool operator==(const pcie_error_beat&) const = default;
+};
+
+// Posted write that hit a BAR, pcie_rx to uar or pcie_endpoint. A longer one keeps its first 64
+// bytes; bytes beyond its length are zero.
 struct mmio_write_beat {
   static constexpr unsigned Width = 611;
   static constexpr unsigned Words = 20;
@@ -839,7 +1192,7 @@ struct mmio_write_beat {
   bool operator==(const mmio_write_beat&) const = default;
 };
 
-// Read that hit a BAR, pcie_rx to uar.
+// Read that hit a BAR, pcie_rx to uar or pcie_endpoint.
 struct mmio_read_beat {
   static constexpr unsigned Width = 131;
   static constexpr unsigned Words = 5;
@@ -896,7 +1249,7 @@ struct mmio_read_beat {
   bool operator==(const mmio_read_beat&) const = default;
 };
 
-// Answer to a read of a BAR, uar to dma_engine.
+// Answer to a request, uar or pcie_rx to dma_engine.
 struct mmio_answer_beat {
   static constexpr unsigned Width = 171;
   static constexpr unsigned Words = 6;
@@ -1940,12 +2293,13 @@ struct vport_route {
 
 using stream_types = bytes::type_list<
     wqe_beat, fetch_command, refetch_beat, wqe_read, wqe_answer, ctx_req, ctx_rsp, work_beat,
-    frame_beat, wire_beat, mmio_write_beat, mmio_read_beat, mmio_answer_beat, doorbell_beat,
+    frame_beat, wire_beat, tlp_beat, function_windows, completion_beat, config_request_beat,
+    pcie_error_beat, mmio_write_beat, mmio_read_beat, mmio_answer_beat, doorbell_beat,
     queue_doorbell_beat, packet_grant, payload_read, payload_answer, payload_beat, payload_note,
     direct_beat, vport_query, vport_view, vport_source_query, vport_source, vport_route_query,
     vport_route>;
 
-inline constexpr std::array<stream_desc, 27> StreamTable = {{
+inline constexpr std::array<stream_desc, 32> StreamTable = {{
     {"wqe_beat", 620, wqe_beat::Fields.data(), 11},
     {"fetch_command", 539, fetch_command::Fields.data(), 3},
     {"refetch_beat", 48, refetch_beat::Fields.data(), 3},
@@ -1956,6 +2310,11 @@ inline constexpr std::array<stream_desc, 27> StreamTable = {{
     {"work_beat", 965, work_beat::Fields.data(), 25},
     {"frame_beat", 581, frame_beat::Fields.data(), 10},
     {"wire_beat", 612, wire_beat::Fields.data(), 10},
+    {"tlp_beat", 724, tlp_beat::Fields.data(), 8},
+    {"function_windows", 368, function_windows::Fields.data(), 13},
+    {"completion_beat", 593, completion_beat::Fields.data(), 10},
+    {"config_request_beat", 124, config_request_beat::Fields.data(), 9},
+    {"pcie_error_beat", 19, pcie_error_beat::Fields.data(), 2},
     {"mmio_write_beat", 611, mmio_write_beat::Fields.data(), 6},
     {"mmio_read_beat", 131, mmio_read_beat::Fields.data(), 7},
     {"mmio_answer_beat", 171, mmio_answer_beat::Fields.data(), 9},

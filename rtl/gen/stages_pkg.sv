@@ -16,7 +16,14 @@ package stages_pkg;
   localparam int unsigned PcieRxInitiationInterval = 1;
   localparam int unsigned PcieRxDepth = 64;
   localparam int unsigned PcieRxOutstanding = 0;
-  localparam int unsigned PcieRxMaxBeats = 1;
+  localparam int unsigned PcieRxMaxBeats = 64;
+  localparam int unsigned PcieRxTlpDepth = 512;
+  localparam int unsigned PcieRxReadDepth = 8;
+  localparam int unsigned PcieRxCompletionDepth = 512;
+  localparam int unsigned PcieRxRefusalDepth = 8;
+  localparam int unsigned PcieRxConfigDepth = 8;
+  localparam int unsigned PcieRxErrorDepth = 16;
+  localparam int unsigned PcieRxFunctions = 257;
 
   // DB_REC and BF_BUFFER per UAR page; ownership; BlueFlame bursts assembled or rejected
   localparam int unsigned UarLatency = 10;

@@ -47,6 +47,12 @@ package streams_pkg;
     PacketKindReadResponse = 2'h3
   } packet_kind_e;
 
+  // Why a request was refused. The codes are those of pcie_error_kind.
+  typedef enum logic [2:0] {
+    RefusalKindUnsupportedRequest = 3'h0,
+    RefusalKindPoisonedRequest = 3'h1
+  } refusal_kind_e;
+
   // 64 bytes of a send WQE, wqe_fetch to wqe_parser. All fields but first, last and data are the
   // same in every beat of a WQE; bytes beyond the WQE are zero.
   typedef struct packed {
@@ -180,8 +186,78 @@ package streams_pkg;
   } wire_beat_t;
   localparam int unsigned WireBeatWidth = 612;
 
-  // Posted write that hit a BAR, pcie_rx to uar. A longer one keeps its first 64 bytes; bytes
-  // beyond its length are zero.
+  // 64 bytes of a TLP's payload, the link to pcie_rx. All fields but first, last and data are the
+  // same in every beat of a TLP; bytes beyond the payload are zero.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [4:0] header_bytes;  // of the header, by the framing
+    logic [12:0] payload_bytes;  // of the payload, by the framing
+    logic [31:0] last_symbol;  // core cycle in which what its last symbol brings enters
+    logic first;  // first beat of the TLP
+    logic last;  // last beat of the TLP
+    logic [127:0] header;  // as on the link; a header of three dwords leaves the last one undefined
+    logic [511:0] data;  // bytes of the payload
+  } tlp_beat_t;
+  localparam int unsigned TlpBeatWidth = 724;
+
+  // Where the BARs of the functions are, a level from pcie_endpoint. The window of a VF is its
+  // number less one times the window's size behind that of the first.
+  typedef struct packed {
+    logic pf_enable;  // the PF answers to its BARs
+    logic vf_enable;  // the VFs do
+    logic [15:0] vfs;  // how many there are
+    logic [63:0] pf_base_0;  // BAR0 of the PF
+    logic [5:0] pf_log_0;  // log2 of its bytes, 0: it is not there
+    logic [63:0] pf_base_2;  // BAR2 of the PF
+    logic [5:0] pf_log_2;  // log2 of its bytes, 0: it is not there
+    logic [63:0] pf_base_4;  // BAR4 of the PF
+    logic [5:0] pf_log_4;  // log2 of its bytes, 0: it is not there
+    logic [63:0] vf_base_0;  // BAR0 of the first VF
+    logic [5:0] vf_log_0;  // log2 of its bytes, 0: it is not there
+    logic [63:0] vf_base_2;  // BAR2 of the first VF
+    logic [5:0] vf_log_2;  // log2 of its bytes, 0: it is not there
+  } function_windows_t;
+  localparam int unsigned FunctionWindowsWidth = 368;
+
+  // 64 bytes of a completion's payload, pcie_rx to dma_engine. All fields but first, last and
+  // data are the same in every beat of a completion; bytes beyond the payload are zero.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [9:0] tag;  // of the read
+    logic [2:0] status;  // completion status
+    logic poisoned;  // its data are not to be used
+    logic [12:0] byte_count;  // bytes still to come, this one's included
+    logic [6:0] lower_address;  // low bits of the first byte's address
+    logic [12:0] length;  // bytes of payload, whole dwords
+    logic first;  // first beat of the completion
+    logic last;  // last beat of the completion
+    logic [511:0] data;  // bytes of the payload
+  } completion_beat_t;
+  localparam int unsigned CompletionBeatWidth = 593;
+
+  // Configuration request for one dword, pcie_rx to pcie_endpoint.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [15:0] destination;  // routing ID
+    logic type_0;  // of type 0: for the bus of the link
+    logic write;  // a write
+    logic [11:0] offset;  // of the dword
+    logic [3:0] enables;  // its bytes that count
+    logic [31:0] value;  // of a write; byte 0 is the least significant
+    logic [15:0] requester;  // who asked
+    logic [9:0] tag;  // number of the request
+  } config_request_beat_t;
+  localparam int unsigned ConfigRequestBeatWidth = 124;
+
+  // A request that was refused, pcie_rx to pcie_endpoint.
+  typedef struct packed {
+    logic [15:0] function_id;  // whose, 0 if it is nobody's
+    logic [2:0] kind;  // why; refusal_kind_e
+  } pcie_error_beat_t;
+  localparam int unsigned PcieErrorBeatWidth = 19;
+
+  // Posted write that hit a BAR, pcie_rx to uar or pcie_endpoint. A longer one keeps its first 64
+  // bytes; bytes beyond its length are zero.
   typedef struct packed {
     logic [31:0] trace_id;  // message, 0 for none
     logic [15:0] function_id;  // function whose BAR it hit
@@ -192,7 +268,7 @@ package streams_pkg;
   } mmio_write_beat_t;
   localparam int unsigned MmioWriteBeatWidth = 611;
 
-  // Read that hit a BAR, pcie_rx to uar.
+  // Read that hit a BAR, pcie_rx to uar or pcie_endpoint.
   typedef struct packed {
     logic [31:0] trace_id;  // message, 0 for none
     logic [15:0] function_id;  // function whose BAR it hit
@@ -204,7 +280,7 @@ package streams_pkg;
   } mmio_read_beat_t;
   localparam int unsigned MmioReadBeatWidth = 131;
 
-  // Answer to a read of a BAR, uar to dma_engine.
+  // Answer to a request, uar or pcie_rx to dma_engine.
   typedef struct packed {
     logic [31:0] trace_id;  // message, 0 for none
     logic [15:0] function_id;  // function that answers
