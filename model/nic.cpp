@@ -144,7 +144,8 @@ struct nic::parts {
   context_pair fetch_context{make, "wqe_fetch", stage_spec::wqe_fetch::CtxReadDepth,
                              stage_spec::wqe_fetch::Lookups};
   context_pair uar_context{make, "uar", ShortQueue, LineQueue};
-  context_pair builder_context{make, "packet_builder", ShortQueue, LineQueue};
+  context_pair builder_context{make, "packet_builder", stage_spec::packet_builder::CtxReadDepth,
+                               LineQueue};
   context_pair responder_keys{make, "responder", 64, 64};
   context_pair completion_context{make, "completion", ShortQueue, LineQueue};
   context_pair command_context{make, "pcie_endpoint", ShortQueue, LineQueue};
@@ -331,10 +332,9 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
   add_twin<payload_dma>({*packets, *payload_reads.reads, *payload_reads.done, *filled, *left,
                          *payload_keys.reads, *payload_keys.lines},
                         options);
-  add<packet_builder>(
-      "packet_builder",
-      packet_builder::ports{*filled, *direct, *builder_context.reads, *builder_context.lines,
-                            *tx_frames, *looped_frames, vports});
+  add_twin<packet_builder>({*filled, *direct, *builder_context.reads, *builder_context.lines,
+                            *tx_frames, *looped_frames, vports},
+                           options);
   build_tx_mac(sink, options);
 
   ingress = &add<rx_mac>("rx_mac", rx_mac::ports{*looped_frames, *rx_frames});
