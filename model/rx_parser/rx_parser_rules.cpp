@@ -37,9 +37,8 @@ std::vector<twin_rules::wait_list> rx_parser_rules::waits() {
     return [this, by](cycle_t t) { return full(t) && stall_ == by; };
   };
   const auto short_of = [this](stream<rx_packet>& out) {
-    return blocker::condition("credit:" + out.name(), [this, &out](cycle_t t) {
-      return full(t) && short_of_ == &out;
-    });
+    return blocker::condition("credit:" + out.name(),
+                              [this, &out](cycle_t t) { return full(t) && short_of_ == &out; });
   };
   return {
       {&io_.frames,
@@ -265,7 +264,11 @@ void rx_parser_rules::deliver(cycle_t t) {
     return;
   }
   count(slot, verdict);
-  tell(t, {{}, state_of(verdict), rx_refusal::Nothing, verdict, slot.port,
+  tell(t, {{},
+           state_of(verdict),
+           rx_refusal::Nothing,
+           verdict,
+           slot.port,
            slot.parsed.ecn == ecn_code::Ce});
   rx_packet packet = result_of(slot, verdict);
   packet.trace = path_taken.wait_until(context, site_, t);
@@ -330,9 +333,9 @@ twin_rules::departure rx_parser_rules::departs(unsigned port, cycle_t visible) {
   const auto leave = [&](auto& queue) {
     CARILLON_CHECK(!queue.empty() && queue.front().pushed + VerdictHop == visible,
                    "{}: an item visible in cycle {}, but {}", io_.all()[port]->name(), visible,
-                   queue.empty() ? std::string("nothing is due")
-                                 : fmt::format("one is due in {}",
-                                               queue.front().pushed + VerdictHop));
+                   queue.empty()
+                       ? std::string("nothing is due")
+                       : fmt::format("one is due in {}", queue.front().pushed + VerdictHop));
     auto gone = queue.pop();
     if constexpr (requires { gone.item.bytes; }) {
       handles_ = {std::move(gone.item.bytes), {}, 0};

@@ -190,8 +190,7 @@ rx_refusal end_of(const parsed_frame& packet, rx_verdict verdict, const qpc_comm
   if (known && !same_partition(packet.base.pkey, common.pkey)) {
     return rx_refusal::Pkey;
   }
-  return packet.opcode->verb == bth_verb::Congestion ? rx_refusal::Congestion
-                                                     : rx_refusal::Nothing;
+  return packet.opcode->verb == bth_verb::Congestion ? rx_refusal::Congestion : rx_refusal::Nothing;
 }
 
 rx_state state_of(rx_verdict verdict) {
