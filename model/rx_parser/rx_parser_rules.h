@@ -12,6 +12,7 @@
 #include "common/nic_shared.h"
 #include "common/ring.h"
 #include "common/roce_packet.h"
+#include "common/rx_end.h"
 #include "common/steering.h"
 #include "common/stream.h"
 #include "common/twin.h"
@@ -19,17 +20,6 @@
 #include "rx_parser/rx_verdict.h"
 
 namespace carillon {
-
-/// How a packet left the parser. The counters are kept by the rules; a twin tells the same by a
-/// stream of its own, which only a stage with a twin has.
-struct rx_ended {
-  trace_ref trace;
-  rx_state state = rx_state::StDrop;
-  rx_refusal refusal = rx_refusal::Nothing;
-  rx_verdict verdict = rx_verdict::accept;
-  std::optional<std::uint16_t> port;
-  bool marked = false;
-};
 
 struct rx_parser_ports {
   enum index_e : unsigned {
