@@ -391,7 +391,7 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      "", "", 20, 1, 132, 0, 66, false, false,
      nullptr, 0},
     {"rx_parser", "the header FSM, steering to a virtual port, ICRC check, context lookup, verdict",
-     "", "", 9, 1, 132, 0, 66, true, false,
+     "", "", 9, 1, 132, 0, 66, true, true,
      stage_spec::rx_parser::TimingTable, 8},
     {"responder", "requests of RC, UC and UD: checks, DMA writes, READs, atomics, ACKs and NAKs, receive queues",
      "", "", 15, 1, 16, 16, 1, false, false,

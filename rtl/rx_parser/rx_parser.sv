@@ -588,10 +588,12 @@ module rx_parser (
 `ifndef YOSYS
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    (requests_valid_o && !requests_ready_i) |=>
-                   (requests_valid_o && $stable(requests_o[streams_pkg::RxPacketBeatWidth-1 -: PacketWidth])));
+                   (requests_valid_o &&
+                    $stable(requests_o[streams_pkg::RxPacketBeatWidth-1 -: PacketWidth])));
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    (responses_valid_o && !responses_ready_i) |=>
-                   (responses_valid_o && $stable(responses_o[streams_pkg::RxPacketBeatWidth-1 -: PacketWidth])));
+                   (responses_valid_o &&
+                    $stable(responses_o[streams_pkg::RxPacketBeatWidth-1 -: PacketWidth])));
 `endif
 
 endmodule

@@ -62,7 +62,8 @@ module rx_parser_verdict (
     refusal_o = streams_pkg::RxRefusalNothing;
     if (!icrc_good_i) begin
       refusal_o = streams_pkg::RxRefusalIcrc;
-    end else if (verdict_o != streams_pkg::RxVerdictCodeNoQp && common_i.function_id != port_i) begin
+    end else if (verdict_o != streams_pkg::RxVerdictCodeNoQp &&
+                 common_i.function_id != port_i) begin
       refusal_o = streams_pkg::RxRefusalOwner;
     end else if (verdict_o != streams_pkg::RxVerdictCodeNoQp &&
                  verdict_o != streams_pkg::RxVerdictCodeBadState && !same_partition) begin
