@@ -30,10 +30,12 @@ using world = rx_parser_world;
 struct moving_parts {
   moving_parts(sim_context& context, random_stream random)
       : lines(context.clock, "bench.lines", world::first_lines(random)),
-        vports(context.clock, "bench.vports", world::first_ports()) {}
+        vports(context.clock, "bench.vports", world::first_ports()),
+        flood(context.clock, "bench.flood", false) {}
 
   level<world::lines> lines;
   level<vport_table> vports;
+  level<bool> flood;  ///< of good requests
   bool over = false;  ///< the last frame is made
 };
 
@@ -95,6 +97,7 @@ class frame_feeder final : public stage {
     if (!made_) {
       next_ = maker_.make(parts_.vports.read(t), parts_.lines.read(t));
       made_ = true;
+      parts_.flood.write(t, maker_.flooding());
     }
     const unsigned beats = beats_of(next_.length);
     if (!out_.has_credit(t, beats)) {
@@ -180,14 +183,73 @@ class line_ram final : public stage {
   random_stream random_;
 };
 
+/// A consumer that now and then takes nothing for a long time, so that its queue fills up.
+class moody_gate {
+ public:
+  moody_gate(bench_pattern pattern, std::uint64_t seed, const char* path)
+      : pattern_(pattern), gate_(pattern, seed, path), random_(seed, path) {}
+
+  /// To be asked only if it could take something.
+  bool open(cycle_t t) {
+    if (pattern_ == bench_pattern::random && t >= until_) {
+      if (random_.chance(1, 100)) {
+        closed_until_ = t + random_.below(1000);
+      }
+      until_ = std::max(t + 1, closed_until_);
+    }
+    return t >= closed_until_ && gate_.open(t);
+  }
+
+ private:
+  bench_pattern pattern_;
+  pattern_gate gate_;
+  random_stream random_;
+  cycle_t until_ = 0;
+  cycle_t closed_until_ = 0;
+};
+
+/// Takes responses.
+class moody_requester final : public stage {
+ public:
+  using use = std::function<void(cycle_t, const rx_packet&)>;
+
+  moody_requester(const char* name, sim_context& context, stream<rx_packet>& in,
+                  bench_pattern pattern, std::uint64_t seed, use seen)
+      : stage(name, context, "requester"),
+        in_(in),
+        gate_(pattern, seed, this->name()),
+        seen_(std::move(seen)) {
+    in.to(*this, site());
+    watch(in, {blocker::condition("bench", [](cycle_t) { return true; })});
+  }
+
+ private:
+  void evaluate(cycle_t t) override {
+    if (!in_.takeable(t)) {
+      return;
+    }
+    if (gate_.open(t)) {
+      seen_(t, in_.take(t));
+    } else {
+      wake(t + 1);
+    }
+  }
+
+  stream<rx_packet>& in_;
+  moody_gate gate_;
+  use seen_;
+};
+
 /// Takes requests and commits to each after a while of its own, in any order.
 class slow_responder final : public stage {
  public:
   using use = std::function<void(cycle_t, const rx_packet&)>;
 
-  slow_responder(const char* name, sim_context& context, stream<rx_packet>& in,
-                 stream<qp_commit>& out, bench_pattern pattern, std::uint64_t seed, use seen)
+  slow_responder(const char* name, sim_context& context, const moving_parts& parts,
+                 stream<rx_packet>& in, stream<qp_commit>& out, bench_pattern pattern,
+                 std::uint64_t seed, use seen)
       : stage(name, context, "responder"),
+        parts_(parts),
         in_(in),
         out_(out),
         pattern_(pattern),
@@ -200,18 +262,16 @@ class slow_responder final : public stage {
   }
 
  private:
-  /// As many as may be undecided, so that the parser's table is filled before this one.
-  static constexpr std::size_t Held = spec::Undecided;
-
   struct held_request {
     std::uint32_t qpn = 0;
     cycle_t until = 0;
   };
 
   void evaluate(cycle_t t) override {
-    if (in_.takeable(t) && gate_.open(t) && held_.size() < Held) {
+    const std::size_t room = parts_.flood.read(t) ? std::size_t{spec::Undecided} : room_;
+    if (in_.takeable(t) && held_.size() < room && gate_.open(t)) {
       const rx_packet packet = in_.take(t);
-      held_.push_back({packet.qpn, t + think()});
+      held_.push_back({packet.qpn, t + think(t)});
       seen_(t, packet);
     }
     const auto due = std::find_if(held_.begin(), held_.end(),
@@ -225,26 +285,34 @@ class slow_responder final : public stage {
     }
   }
 
-  cycle_t think() {
+  /// How long it takes to decide. Its pace and its room change: with little room its queue fills
+  /// up, in a flood the parser's table.
+  cycle_t think(cycle_t t) {
     if (pattern_ != bench_pattern::random) {
       return 0;
     }
-    if (slow_ == 0) {
-      slow_ = 1 + random_.below(200);
-      most_ = random_.chance(1, 6) ? 2000 : 1 + random_.below(30);
+    if (parts_.flood.read(t)) {
+      return 2000 + random_.below(500);
     }
-    --slow_;
+    if (paced_ == 0) {
+      paced_ = 1 + random_.below(200);
+      most_ = random_.chance(1, 8) ? 300 : 1 + random_.below(30);
+      room_ = random_.chance(1, 2) ? 4 : std::size_t{spec::Undecided};
+    }
+    --paced_;
     return random_.below(most_);
   }
 
+  const moving_parts& parts_;
   stream<rx_packet>& in_;
   stream<qp_commit>& out_;
   bench_pattern pattern_;
-  pattern_gate gate_;
+  moody_gate gate_;
   random_stream random_;
   use seen_;
   std::vector<held_request> held_;
-  std::uint64_t slow_ = 0;  ///< requests until it has another pace
+  std::size_t room_ = spec::Undecided;
+  std::uint64_t paced_ = 0;  ///< requests until it has another pace
   cycle_t most_ = 1;
 };
 
@@ -308,7 +376,6 @@ class frame_watch final : public stream_tap<frame_item> {
     cover_.hit_if(parsed.icrc_offset % BeatBytes == BeatBytes - 2, "icrc.across_beats");
     cover_.hit_if(parsed.icrc_offset % BeatBytes == 2 && parsed.icrc_offset > BeatBytes,
                   "icrc.in_next_beat");
-    cover_.hit_if(end % BeatBytes == 0, "icrc.ends_a_beat");
   }
 
   const moving_parts& parts_;
@@ -429,19 +496,18 @@ lockstep_report run_rx_parser_bench(const lockstep_options& options) {
   end_watch ended(ends, cover);
 
   cycle_t last = 0;
-  slow_responder responder("responder", context, requests, commits, options.sink, options.seed,
-                           [&](cycle_t t, const rx_packet& packet) {
+  slow_responder responder("responder", context, parts, requests, commits, options.sink,
+                           options.seed, [&](cycle_t t, const rx_packet& packet) {
                              last = std::max(last, t);
                              see_request(cover, packet);
                              context.trace.release(packet.trace);
                            });
-  bench_sink<rx_packet> requester("requester", context, responses,
-                                  {options.sink, options.seed, "requester"},
-                                  [&](cycle_t t, const rx_packet& packet) {
-                                    last = std::max(last, t);
-                                    see_response(cover, packet);
-                                    context.trace.release(packet.trace);
-                                  });
+  moody_requester requester("requester", context, responses, options.sink, options.seed,
+                            [&](cycle_t t, const rx_packet& packet) {
+                              last = std::max(last, t);
+                              see_response(cover, packet);
+                              context.trace.release(packet.trace);
+                            });
   digest.each_message(
       [&](const message_record& message) { see_waits(cover, context.trace, message); });
 

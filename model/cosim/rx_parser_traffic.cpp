@@ -135,10 +135,16 @@ world::lines world::changed(lines before, random_stream& random) {
 
 std::uint32_t rx_parser_traffic::choose_qp() {
   if (habit_ == 0) {
-    habit_ = 1 + random_.below(100);
+    habit_ = 1 + random_.below(random_.chance(1, 8) ? 500 : 100);
+    answers_ = random_.chance(1, 6);
+    flood_ = random_.chance(1, 16);
     first_qpn_ = static_cast<std::uint32_t>(random_.below(world::Qps));
     qpns_ = one_of(random_, std::array<unsigned, 4>{1, 3, 16, world::Qps});
     turn_ = 0;
+    if (flood_) {
+      habit_ = 150;
+      qpns_ = world::Qps;
+    }
   }
   --habit_;
   return (first_qpn_ + turn_++ % qpns_) % world::Qps;
@@ -152,7 +158,9 @@ bth_opcode rx_parser_traffic::choose_opcode() {
   const bool any_service = random_.chance(1, 16);
   while (true) {
     const opcode_info& info = OpcodeInfo[random_.below(OpcodeInfo.size())];
-    if (any_service || info.service == wanted) {
+    const bool welcome = flood_ ? !info.is_response
+                                : info.is_response || !answers_ || wanted != transport_service::Rc;
+    if (any_service || (info.service == wanted && welcome)) {
       return info.code;
     }
   }
@@ -256,7 +264,7 @@ void rx_parser_traffic::choose_addresses(packet_description& packet, const vport
   } else if (random_.chance(1, 4)) {
     packet.vid = random_.chance(1, 2) ? 0 : static_cast<std::uint16_t>(any(12));
   }
-  switch (random_.below(48)) {
+  switch (flood_ ? 48 : random_.below(48)) {
     case 0:
       packet.mac_destination = any(48) | 1ULL << 40;  // a group
       break;
@@ -499,7 +507,7 @@ frame_item rx_parser_traffic::make(const vport_table& ports, const world::lines&
   if (random_.chance(1, 8)) {
     pad(frame);
   }
-  if (random_.chance(1, 4)) {
+  if (!flood_ && random_.chance(1, 4)) {
     damage(frame, packet);
   } else if (random_.chance(1, 4)) {
     cover_.hit("icrc.masked");

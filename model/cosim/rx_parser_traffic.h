@@ -66,6 +66,9 @@ class rx_parser_traffic {
   /// The QP that the last frame is for.
   [[nodiscard]] std::uint32_t qpn() const { return qpn_; }
 
+  /// It is one of many good requests: a responder that is slow now has all it can get.
+  [[nodiscard]] bool flooding() const { return flood_; }
+
  private:
   std::uint32_t choose_qp();
   bth_opcode choose_opcode();
@@ -90,6 +93,8 @@ class rx_parser_traffic {
   std::uint32_t first_qpn_ = 0;  ///< of the present habit
   unsigned qpns_ = 1;            ///< as many, in turn
   unsigned turn_ = 0;
+  bool answers_ = false;     ///< mostly responses
+  bool flood_ = false;       ///< good requests for one QP after the other
   std::uint64_t habit_ = 0;  ///< frames until there is another
 };
 

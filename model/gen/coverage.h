@@ -655,7 +655,6 @@ enum class bin : std::uint16_t {
   IcrcMasked,
   IcrcAcrossBeats,
   IcrcInNextBeat,
-  IcrcEndsABeat,
   SteerUntagged,
   SteerAnyVlan,
   SteerOwnVlan,
@@ -762,7 +761,7 @@ enum class bin : std::uint16_t {
   WaitCreditResponse,
 };
 
-inline constexpr std::array<coverage_bin_desc, 123> Table = {{
+inline constexpr std::array<coverage_bin_desc, 122> Table = {{
     {"frame.shorter_than_a_header",
      "a frame shorter than an Ethernet header",
      ""},
@@ -816,9 +815,6 @@ inline constexpr std::array<coverage_bin_desc, 123> Table = {{
      ""},
     {"icrc.in_next_beat",
      "one that begins right behind a beat's first two bytes",
-     ""},
-    {"icrc.ends_a_beat",
-     "one that ends where a beat does",
      ""},
     {"steer.untagged",
      "the port with the destination, no VLAN anywhere",
