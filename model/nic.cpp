@@ -100,6 +100,7 @@ struct nic::parts {
 
   void build(frame_sink& sink, const nic_options& options);
   void build_tx_mac(frame_sink& sink, const nic_options& options);
+  void build_rx_parser(const nic_options& options);
 
   [[nodiscard]] std::string path(const char* stage_name) const {
     return shared.name + "_" + stage_name;
@@ -137,8 +138,9 @@ struct nic::parts {
       make.of<mmio_answer>("pcie_endpoint.answer", 16);
 
   // Context RAM.
-  context_pair rx_common{make, "rx_parser_common", ShortQueue, LineQueue};
-  context_pair rx_responder{make, "rx_parser_responder", ShortQueue, LineQueue};
+  context_pair rx_common{make, "rx_parser_common", stage_spec::rx_parser::ReadDepth, LineQueue};
+  context_pair rx_responder{make, "rx_parser_responder", stage_spec::rx_parser::ReadDepth,
+                            LineQueue};
   context_pair parser_context{make, "wqe_parser", stage_spec::wqe_parser::CtxReadDepth, LineQueue};
   context_pair parser_keys{make, "wqe_parser_key", stage_spec::wqe_parser::KeyReadDepth,
                            stage_spec::wqe_parser::KeyReadDepth};
@@ -199,8 +201,11 @@ struct nic::parts {
   // Receive.
   std::unique_ptr<stream<frame_item>> rx_frames =
       make.of<frame_item>("rx_mac.frame", stage_spec::rx_mac::Depth, stage_spec::rx_mac::MaxBeats);
-  std::unique_ptr<stream<rx_packet>> requests = make.of<rx_packet>("rx_parser.request", 16);
-  std::unique_ptr<stream<rx_packet>> responses = make.of<rx_packet>("rx_parser.response", 16);
+  std::unique_ptr<stream<rx_packet>> requests =
+      make.of<rx_packet>("rx_parser.request", stage_spec::rx_parser::PacketDepth);
+  std::unique_ptr<stream<rx_packet>> responses =
+      make.of<rx_packet>("rx_parser.response", stage_spec::rx_parser::PacketDepth);
+  std::unique_ptr<stream<rx_ended>> parser_ends;  ///< where rx_parser has a twin
   std::unique_ptr<stream<qp_commit>> commits =
       make.of<qp_commit>("responder.commit", stage_spec::responder::Depth);
   dma_pair receive_dma{make, "responder", DmaQueue, responder::MaxReads};
@@ -308,6 +313,26 @@ void nic::parts::build_tx_mac(frame_sink& sink, const nic_options& options) {
   add_twin<tx_mac>(io, options);
 }
 
+/// A twin tells how each packet left it; the model only counts.
+void nic::parts::build_rx_parser(const nic_options& options) {
+  rx_parser::ports io{*rx_frames,
+                      *commits,
+                      *rx_common.reads,
+                      *rx_common.lines,
+                      *rx_responder.reads,
+                      *rx_responder.lines,
+                      *requests,
+                      *responses,
+                      vports};
+  const auto chosen = options.impl.find(rx_parser::Row);
+  if (chosen != options.impl.end() && chosen->second != impl_kind::model) {
+    parser_ends = make.of<rx_ended>("rx_parser.end", stage_spec::rx_parser::EndDepth);
+    io.ends = parser_ends.get();
+    add<rx_parser_ends>("rx_parser_ends", *parser_ends);
+  }
+  add_twin<rx_parser>(io, options);
+}
+
 void nic::parts::build(frame_sink& sink, const nic_options& options) {
   if (shared.context.params.nic.icm == nic_icm::HostMemory) {
     icm_dma.emplace(make, "qpc_ram", DmaQueue,
@@ -341,9 +366,7 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
   build_tx_mac(sink, options);
 
   ingress = &add<rx_mac>("rx_mac", rx_mac::ports{*looped_frames, *rx_frames});
-  add<rx_parser>("rx_parser", rx_parser::ports{*rx_frames, *commits, *rx_common.reads,
-                                               *rx_common.lines, *rx_responder.reads,
-                                               *rx_responder.lines, *requests, *responses, vports});
+  build_rx_parser(options);
   add<responder>("responder",
                  responder::ports{*requests, *responder_commands, *srq_commands, *requester_faults,
                                   *response_failures, *responses_left, *responder_keys.reads,

@@ -9,6 +9,7 @@
 #include "cosim/packet_builder_beats.h"
 #include "cosim/payload_dma_beats.h"
 #include "cosim/pcie_rx_beats.h"
+#include "cosim/rx_parser_beats.h"
 #include "cosim/twin_port.h"
 #include "cosim/wqe_fetch_beats.h"
 #include "gen/stages.h"
@@ -132,6 +133,15 @@ const std::vector<twin_desc>& twins() {
        .levels = {{"now", pcie_rx_now}},
        .views = {{"windows", function_windows::Words, function_changes, pcie_rx_windows},
                  {"resetting", ResettingWords, function_changes, pcie_rx_resetting}}},
+      {.stage = "rx_parser",
+       .ports = {in<frame_item, received_frame_codec>("frames"),
+                 in<qp_commit, commit_codec>("commits"), out<context_read>("common_reads"),
+                 in<context_line>("common_lines"), out<context_read>("responder_reads"),
+                 in<context_line>("responder_lines"),
+                 out<rx_packet, parsed_packet_codec>("requests"),
+                 out<rx_packet, parsed_packet_codec>("responses"),
+                 out<rx_ended, rx_end_codec>("ends")},
+       .lookups = {lookup<steer_query, steer_answer>("steer", answer_steer)}},
       {.stage = "tx_mac",
        .ports = {in<frame_item, built_frame_codec>("frame"),
                  out<frame_item, wire_frame_codec>("wire")},

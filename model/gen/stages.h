@@ -294,10 +294,26 @@ inline constexpr unsigned Header = 4;
 inline constexpr unsigned Lookup = 5;
 // verdict after the last beat (assumed)
 inline constexpr unsigned Icrc = 4;
+// packets between first beat and verdict, at most; nine are enough without a stall (assumed)
+inline constexpr unsigned Slots = 12;
+// requests between lookup and commit, at most: those in the parser, in its stream and in the
+// responder (assumed)
+inline constexpr unsigned Undecided = 48;
+// entries of either stream of context reads (assumed)
+inline constexpr unsigned ReadDepth = 8;
+// entries of the streams of requests and of responses (assumed)
+inline constexpr unsigned PacketDepth = 16;
+// entries of the stream of ends (assumed)
+inline constexpr unsigned EndDepth = 4;
 inline constexpr stage_timing_desc TimingTable[] = {
     {"header", 4, "assumed", "header states"},
     {"lookup", 5, "assumed", "context lookup"},
     {"icrc", 4, "assumed", "verdict after the last beat"},
+    {"slots", 12, "assumed", "packets between first beat and verdict, at most; nine are enough without a stall"},
+    {"undecided", 48, "assumed", "requests between lookup and commit, at most: those in the parser, in its stream and in the responder"},
+    {"read_depth", 8, "assumed", "entries of either stream of context reads"},
+    {"packet_depth", 16, "assumed", "entries of the streams of requests and of responses"},
+    {"end_depth", 4, "assumed", "entries of the stream of ends"},
 };
 }  // namespace rx_parser
 
@@ -401,8 +417,8 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      "", "", 20, 1, 132, 0, 66, false, false,
      nullptr, 0},
     {"rx_parser", "the header FSM, steering to a virtual port, ICRC check, context lookup, verdict",
-     "", "", 9, 1, 132, 0, 66, true, false,
-     stage_spec::rx_parser::TimingTable, 3},
+     "", "", 9, 1, 132, 0, 66, true, true,
+     stage_spec::rx_parser::TimingTable, 8},
     {"responder", "requests of RC, UC and UD: checks, DMA writes, READs, atomics, ACKs and NAKs, receive queues",
      "", "", 15, 1, 16, 16, 1, false, false,
      nullptr, 0},

@@ -142,6 +142,153 @@ enum class refusal_kind : std::uint8_t {
 
 inline constexpr unsigned RefusalKindWidth = 3;
 
+// What a packet is to its QP. The codes are those of rx_verdict.
+enum class rx_verdict_code : std::uint8_t {
+  Accept = 0x0,
+  Duplicate = 0x1,
+  Gap = 0x2,
+  NoQp = 0x3,
+  BadState = 0x4,
+  Response = 0x5,
+};
+
+[[nodiscard]] constexpr const char* to_string(rx_verdict_code x) {
+  switch (x) {
+    case rx_verdict_code::Accept:
+      return "Accept";
+    case rx_verdict_code::Duplicate:
+      return "Duplicate";
+    case rx_verdict_code::Gap:
+      return "Gap";
+    case rx_verdict_code::NoQp:
+      return "NoQp";
+    case rx_verdict_code::BadState:
+      return "BadState";
+    case rx_verdict_code::Response:
+      return "Response";
+  }
+  return "?";
+}
+
+inline constexpr unsigned RxVerdictCodeWidth = 3;
+
+// States of the receive parser's FSM. A packet is in one each; several packets are in flight.
+enum class rx_state : std::uint8_t {
+  StEth = 0x0,
+  StIp = 0x1,
+  StUdp = 0x2,
+  StBth = 0x3,
+  StCtxLookup = 0x4,
+  StDmaWrite = 0x5,
+  StNak = 0x6,
+  StDrop = 0x7,
+};
+
+[[nodiscard]] constexpr const char* to_string(rx_state x) {
+  switch (x) {
+    case rx_state::StEth:
+      return "StEth";
+    case rx_state::StIp:
+      return "StIp";
+    case rx_state::StUdp:
+      return "StUdp";
+    case rx_state::StBth:
+      return "StBth";
+    case rx_state::StCtxLookup:
+      return "StCtxLookup";
+    case rx_state::StDmaWrite:
+      return "StDmaWrite";
+    case rx_state::StNak:
+      return "StNak";
+    case rx_state::StDrop:
+      return "StDrop";
+  }
+  return "?";
+}
+
+inline constexpr unsigned RxStateWidth = 3;
+
+// Why a received packet ends in the parser. The codes up to Icrc are those of parse_error.
+enum class rx_refusal : std::uint8_t {
+  Nothing = 0x0,
+  EthTruncated = 0x1,
+  EthType = 0x2,
+  RoceV1 = 0x3,
+  IpTruncated = 0x4,
+  IpVersion = 0x5,
+  IpOptions = 0x6,
+  IpFragment = 0x7,
+  IpProtocol = 0x8,
+  IpLength = 0x9,
+  UdpPort = 0xa,
+  UdpLength = 0xb,
+  BthTruncated = 0xc,
+  BthVersion = 0xd,
+  BthOpcode = 0xe,
+  BthLength = 0xf,
+  BthPad = 0x10,
+  Icrc = 0x11,
+  Nobody = 0x12,
+  AlienSource = 0x13,
+  Owner = 0x14,
+  Pkey = 0x15,
+  Congestion = 0x16,
+};
+
+[[nodiscard]] constexpr const char* to_string(rx_refusal x) {
+  switch (x) {
+    case rx_refusal::Nothing:
+      return "Nothing";
+    case rx_refusal::EthTruncated:
+      return "EthTruncated";
+    case rx_refusal::EthType:
+      return "EthType";
+    case rx_refusal::RoceV1:
+      return "RoceV1";
+    case rx_refusal::IpTruncated:
+      return "IpTruncated";
+    case rx_refusal::IpVersion:
+      return "IpVersion";
+    case rx_refusal::IpOptions:
+      return "IpOptions";
+    case rx_refusal::IpFragment:
+      return "IpFragment";
+    case rx_refusal::IpProtocol:
+      return "IpProtocol";
+    case rx_refusal::IpLength:
+      return "IpLength";
+    case rx_refusal::UdpPort:
+      return "UdpPort";
+    case rx_refusal::UdpLength:
+      return "UdpLength";
+    case rx_refusal::BthTruncated:
+      return "BthTruncated";
+    case rx_refusal::BthVersion:
+      return "BthVersion";
+    case rx_refusal::BthOpcode:
+      return "BthOpcode";
+    case rx_refusal::BthLength:
+      return "BthLength";
+    case rx_refusal::BthPad:
+      return "BthPad";
+    case rx_refusal::Icrc:
+      return "Icrc";
+    case rx_refusal::Nobody:
+      return "Nobody";
+    case rx_refusal::AlienSource:
+      return "AlienSource";
+    case rx_refusal::Owner:
+      return "Owner";
+    case rx_refusal::Pkey:
+      return "Pkey";
+    case rx_refusal::Congestion:
+      return "Congestion";
+  }
+  return "?";
+}
+
+inline constexpr unsigned RxRefusalWidth = 5;
+
 // Where a field lies in the packed item; checkers print values by field name with it.
 struct stream_field_desc {
   const char* name;
@@ -1133,6 +1280,398 @@ struct pcie_error_beat {
   }
 
   bool operator==(const pcie_error_beat&) const = default;
+};
+
+// 64 bytes of a received Ethernet frame without FCS, rx_mac to rx_parser. All fields but last and
+// data are the same in every beat; bytes beyond the frame are zero.
+struct rx_frame_beat {
+  static constexpr unsigned Width = 576;
+  static constexpr unsigned Words = 18;
+  static constexpr const char* Name = "rx_frame_beat";
+  static constexpr std::array<stream_field_desc, 7> Fields = {{
+      {"trace_id", 544, 32},
+      {"length", 531, 13},
+      {"place", 515, 16},
+      {"icrc_known", 514, 1},
+      {"looped", 513, 1},
+      {"last", 512, 1},
+      {"data", 0, 512},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // bytes, FCS not included
+  std::uint16_t length{};
+  // byte of the packet's buffer at which the frame begins
+  std::uint16_t place{};
+  // the ICRC needs no check: nobody touched the frame since it was made
+  std::uint8_t icrc_known{};
+  // it never was on the wire
+  std::uint8_t looped{};
+  // last beat
+  std::uint8_t last{};
+  // bytes of the frame
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 18 * sizeof *w);
+    bytes::put_bits(w, 544, 32, trace_id);
+    bytes::put_bits(w, 531, 13, length);
+    bytes::put_bits(w, 515, 16, place);
+    bytes::put_bits(w, 514, 1, icrc_known);
+    bytes::put_bits(w, 513, 1, looped);
+    bytes::put_bits(w, 512, 1, last);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static rx_frame_beat unpack(const std::uint32_t* w) {
+    rx_frame_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 544, 32));
+    x.length = static_cast<std::uint16_t>(bytes::get_bits(w, 531, 13));
+    x.place = static_cast<std::uint16_t>(bytes::get_bits(w, 515, 16));
+    x.icrc_known = static_cast<std::uint8_t>(bytes::get_bits(w, 514, 1));
+    x.looped = static_cast<std::uint8_t>(bytes::get_bits(w, 513, 1));
+    x.last = static_cast<std::uint8_t>(bytes::get_bits(w, 512, 1));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const rx_frame_beat&) const = default;
+};
+
+// A RoCE packet with its headers parsed and its ICRC checked, rx_parser to responder or
+// requester. What its opcode has no header for is zero; the payload stays in the packet's buffer.
+struct rx_packet_beat {
+  static constexpr unsigned Width = 1622;
+  static constexpr unsigned Words = 51;
+  static constexpr const char* Name = "rx_packet_beat";
+  static constexpr std::array<stream_field_desc, 26> Fields = {{
+      {"trace_id", 1590, 32},
+      {"verdict", 1587, 3},
+      {"function_id", 1571, 16},
+      {"qpn", 1547, 24},
+      {"opcode", 1539, 8},
+      {"solicited", 1538, 1},
+      {"ack_request", 1537, 1},
+      {"psn", 1513, 24},
+      {"remote_address", 1449, 64},
+      {"rkey", 1417, 32},
+      {"dma_length", 1385, 32},
+      {"imm", 1353, 32},
+      {"swap_add", 1289, 64},
+      {"compare", 1225, 64},
+      {"atomic_result", 1161, 64},
+      {"source_qpn", 1137, 24},
+      {"qkey", 1105, 32},
+      {"ipv6", 1104, 1},
+      {"pcp", 1101, 3},
+      {"ip_place", 1085, 16},
+      {"syndrome", 1077, 8},
+      {"msn", 1053, 24},
+      {"payload", 1040, 13},
+      {"payload_place", 1024, 16},
+      {"common", 512, 512},
+      {"responder", 0, 512},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // what it is to its QP
+  rx_verdict_code verdict{};
+  // whose virtual port it came to
+  std::uint16_t function_id{};
+  // destination QP
+  std::uint32_t qpn{};
+  // of the BTH
+  bth_opcode opcode{};
+  // solicited event
+  std::uint8_t solicited{};
+  // it must be acknowledged
+  std::uint8_t ack_request{};
+  // packet sequence number
+  std::uint32_t psn{};
+  // of RETH or AtomicETH
+  std::uint64_t remote_address{};
+  // of RETH or AtomicETH
+  std::uint32_t rkey{};
+  // of RETH
+  std::uint32_t dma_length{};
+  // immediate, or the key to invalidate
+  std::uint32_t imm{};
+  // of AtomicETH
+  std::uint64_t swap_add{};
+  // of AtomicETH
+  std::uint64_t compare{};
+  // of AtomicAckETH
+  std::uint64_t atomic_result{};
+  // of DETH
+  std::uint32_t source_qpn{};
+  // of DETH
+  std::uint32_t qkey{};
+  // its IP header is one of IPv6
+  std::uint8_t ipv6{};
+  // its priority, tagged or not
+  std::uint8_t pcp{};
+  // byte of the buffer at which the IP header begins
+  std::uint16_t ip_place{};
+  // of AETH
+  std::uint8_t syndrome{};
+  // of AETH
+  std::uint32_t msn{};
+  // bytes, padding removed
+  std::uint16_t payload{};
+  // byte of the buffer at which the payload begins
+  std::uint16_t payload_place{};
+  // the QP's common line as looked up
+  std::array<std::uint8_t, 64> common{};
+  // its responder line; zero for a response
+  std::array<std::uint8_t, 64> responder{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 51 * sizeof *w);
+    bytes::put_bits(w, 1590, 32, trace_id);
+    bytes::put_bits(w, 1587, 3, static_cast<std::uint64_t>(verdict));
+    bytes::put_bits(w, 1571, 16, function_id);
+    bytes::put_bits(w, 1547, 24, qpn);
+    bytes::put_bits(w, 1539, 8, static_cast<std::uint64_t>(opcode));
+    bytes::put_bits(w, 1538, 1, solicited);
+    bytes::put_bits(w, 1537, 1, ack_request);
+    bytes::put_bits(w, 1513, 24, psn);
+    bytes::put_bits(w, 1449, 64, remote_address);
+    bytes::put_bits(w, 1417, 32, rkey);
+    bytes::put_bits(w, 1385, 32, dma_length);
+    bytes::put_bits(w, 1353, 32, imm);
+    bytes::put_bits(w, 1289, 64, swap_add);
+    bytes::put_bits(w, 1225, 64, compare);
+    bytes::put_bits(w, 1161, 64, atomic_result);
+    bytes::put_bits(w, 1137, 24, source_qpn);
+    bytes::put_bits(w, 1105, 32, qkey);
+    bytes::put_bits(w, 1104, 1, ipv6);
+    bytes::put_bits(w, 1101, 3, pcp);
+    bytes::put_bits(w, 1085, 16, ip_place);
+    bytes::put_bits(w, 1077, 8, syndrome);
+    bytes::put_bits(w, 1053, 24, msn);
+    bytes::put_bits(w, 1040, 13, payload);
+    bytes::put_bits(w, 1024, 16, payload_place);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[31 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(common.data() + 4 * i));
+    }
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(responder.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static rx_packet_beat unpack(const std::uint32_t* w) {
+    rx_packet_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 1590, 32));
+    x.verdict = static_cast<rx_verdict_code>(bytes::get_bits(w, 1587, 3));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 1571, 16));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 1547, 24));
+    x.opcode = static_cast<bth_opcode>(bytes::get_bits(w, 1539, 8));
+    x.solicited = static_cast<std::uint8_t>(bytes::get_bits(w, 1538, 1));
+    x.ack_request = static_cast<std::uint8_t>(bytes::get_bits(w, 1537, 1));
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 1513, 24));
+    x.remote_address = static_cast<std::uint64_t>(bytes::get_bits(w, 1449, 64));
+    x.rkey = static_cast<std::uint32_t>(bytes::get_bits(w, 1417, 32));
+    x.dma_length = static_cast<std::uint32_t>(bytes::get_bits(w, 1385, 32));
+    x.imm = static_cast<std::uint32_t>(bytes::get_bits(w, 1353, 32));
+    x.swap_add = static_cast<std::uint64_t>(bytes::get_bits(w, 1289, 64));
+    x.compare = static_cast<std::uint64_t>(bytes::get_bits(w, 1225, 64));
+    x.atomic_result = static_cast<std::uint64_t>(bytes::get_bits(w, 1161, 64));
+    x.source_qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 1137, 24));
+    x.qkey = static_cast<std::uint32_t>(bytes::get_bits(w, 1105, 32));
+    x.ipv6 = static_cast<std::uint8_t>(bytes::get_bits(w, 1104, 1));
+    x.pcp = static_cast<std::uint8_t>(bytes::get_bits(w, 1101, 3));
+    x.ip_place = static_cast<std::uint16_t>(bytes::get_bits(w, 1085, 16));
+    x.syndrome = static_cast<std::uint8_t>(bytes::get_bits(w, 1077, 8));
+    x.msn = static_cast<std::uint32_t>(bytes::get_bits(w, 1053, 24));
+    x.payload = static_cast<std::uint16_t>(bytes::get_bits(w, 1040, 13));
+    x.payload_place = static_cast<std::uint16_t>(bytes::get_bits(w, 1024, 16));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.common.data() + 4 * i, w[31 - i]);
+    }
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.responder.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const rx_packet_beat&) const = default;
+};
+
+// The responder has decided about a request and written the QP's line, responder to rx_parser.
+struct rx_commit {
+  static constexpr unsigned Width = 24;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "rx_commit";
+  static constexpr std::array<stream_field_desc, 1> Fields = {{
+      {"qpn", 0, 24},
+  }};
+
+  // QP
+  std::uint32_t qpn{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 0, 24, qpn);
+  }
+
+  [[nodiscard]] static rx_commit unpack(const std::uint32_t* w) {
+    rx_commit x;
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 0, 24));
+    return x;
+  }
+
+  bool operator==(const rx_commit&) const = default;
+};
+
+// How a packet left the receive parser, for the counters: one item a packet.
+struct rx_end {
+  static constexpr unsigned Width = 29;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "rx_end";
+  static constexpr std::array<stream_field_desc, 6> Fields = {{
+      {"state", 26, 3},
+      {"refusal", 21, 5},
+      {"verdict", 18, 3},
+      {"has_port", 17, 1},
+      {"function_id", 1, 16},
+      {"marked", 0, 1},
+  }};
+
+  // StDmaWrite: to be written or an answer; StNak: to the responder with another verdict; StDrop
+  rx_state state{};
+  // why it was dropped
+  rx_refusal refusal{};
+  // of one that was not dropped
+  rx_verdict_code verdict{};
+  // a virtual port takes it
+  std::uint8_t has_port{};
+  // whose port that is
+  std::uint16_t function_id{};
+  // it has the congestion mark and was not dropped
+  std::uint8_t marked{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 26, 3, static_cast<std::uint64_t>(state));
+    bytes::put_bits(w, 21, 5, static_cast<std::uint64_t>(refusal));
+    bytes::put_bits(w, 18, 3, static_cast<std::uint64_t>(verdict));
+    bytes::put_bits(w, 17, 1, has_port);
+    bytes::put_bits(w, 1, 16, function_id);
+    bytes::put_bits(w, 0, 1, marked);
+  }
+
+  [[nodiscard]] static rx_end unpack(const std::uint32_t* w) {
+    rx_end x;
+    x.state = static_cast<rx_state>(bytes::get_bits(w, 26, 3));
+    x.refusal = static_cast<rx_refusal>(bytes::get_bits(w, 21, 5));
+    x.verdict = static_cast<rx_verdict_code>(bytes::get_bits(w, 18, 3));
+    x.has_port = static_cast<std::uint8_t>(bytes::get_bits(w, 17, 1));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 1, 16));
+    x.marked = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 1));
+    return x;
+  }
+
+  bool operator==(const rx_end&) const = default;
+};
+
+// Addresses of a received frame, which are looked for among the virtual ports.
+struct steer_query {
+  static constexpr unsigned Width = 109;
+  static constexpr unsigned Words = 4;
+  static constexpr const char* Name = "steer_query";
+  static constexpr std::array<stream_field_desc, 4> Fields = {{
+      {"destination", 61, 48},
+      {"source", 13, 48},
+      {"has_tag", 12, 1},
+      {"vid", 0, 12},
+  }};
+
+  // MAC address
+  std::uint64_t destination{};
+  // MAC address
+  std::uint64_t source{};
+  // the frame has a tag
+  std::uint8_t has_tag{};
+  // VLAN of the tag, zero without
+  std::uint16_t vid{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 4 * sizeof *w);
+    bytes::put_bits(w, 61, 48, destination);
+    bytes::put_bits(w, 13, 48, source);
+    bytes::put_bits(w, 12, 1, has_tag);
+    bytes::put_bits(w, 0, 12, vid);
+  }
+
+  [[nodiscard]] static steer_query unpack(const std::uint32_t* w) {
+    steer_query x;
+    x.destination = static_cast<std::uint64_t>(bytes::get_bits(w, 61, 48));
+    x.source = static_cast<std::uint64_t>(bytes::get_bits(w, 13, 48));
+    x.has_tag = static_cast<std::uint8_t>(bytes::get_bits(w, 12, 1));
+    x.vid = static_cast<std::uint16_t>(bytes::get_bits(w, 0, 12));
+    return x;
+  }
+
+  bool operator==(const steer_query&) const = default;
+};
+
+// Answer to a steer_query: which enabled ports take that VLAN and have the address. What was not
+// found is zero.
+struct steer_answer {
+  static constexpr unsigned Width = 35;
+  static constexpr unsigned Words = 2;
+  static constexpr const char* Name = "steer_answer";
+  static constexpr std::array<stream_field_desc, 5> Fields = {{
+      {"source_found", 34, 1},
+      {"found", 33, 1},
+      {"function_id", 17, 16},
+      {"promiscuous_found", 16, 1},
+      {"promiscuous_id", 0, 16},
+  }};
+
+  // one has the source address
+  std::uint8_t source_found{};
+  // one has the destination
+  std::uint8_t found{};
+  // which
+  std::uint16_t function_id{};
+  // one takes what nobody else does
+  std::uint8_t promiscuous_found{};
+  // the first such port
+  std::uint16_t promiscuous_id{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 2 * sizeof *w);
+    bytes::put_bits(w, 34, 1, source_found);
+    bytes::put_bits(w, 33, 1, found);
+    bytes::put_bits(w, 17, 16, function_id);
+    bytes::put_bits(w, 16, 1, promiscuous_found);
+    bytes::put_bits(w, 0, 16, promiscuous_id);
+  }
+
+  [[nodiscard]] static steer_answer unpack(const std::uint32_t* w) {
+    steer_answer x;
+    x.source_found = static_cast<std::uint8_t>(bytes::get_bits(w, 34, 1));
+    x.found = static_cast<std::uint8_t>(bytes::get_bits(w, 33, 1));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 17, 16));
+    x.promiscuous_found = static_cast<std::uint8_t>(bytes::get_bits(w, 16, 1));
+    x.promiscuous_id = static_cast<std::uint16_t>(bytes::get_bits(w, 0, 16));
+    return x;
+  }
+
+  bool operator==(const steer_answer&) const = default;
 };
 
 // Posted write that hit a BAR, pcie_rx to uar or pcie_endpoint. A longer one keeps its first 64
@@ -2294,12 +2833,12 @@ struct vport_route {
 using stream_types = bytes::type_list<
     wqe_beat, fetch_command, refetch_beat, wqe_read, wqe_answer, ctx_req, ctx_rsp, work_beat,
     frame_beat, wire_beat, tlp_beat, function_windows, completion_beat, config_request_beat,
-    pcie_error_beat, mmio_write_beat, mmio_read_beat, mmio_answer_beat, doorbell_beat,
-    queue_doorbell_beat, packet_grant, payload_read, payload_answer, payload_beat, payload_note,
-    direct_beat, vport_query, vport_view, vport_source_query, vport_source, vport_route_query,
-    vport_route>;
+    pcie_error_beat, rx_frame_beat, rx_packet_beat, rx_commit, rx_end, steer_query, steer_answer,
+    mmio_write_beat, mmio_read_beat, mmio_answer_beat, doorbell_beat, queue_doorbell_beat,
+    packet_grant, payload_read, payload_answer, payload_beat, payload_note, direct_beat,
+    vport_query, vport_view, vport_source_query, vport_source, vport_route_query, vport_route>;
 
-inline constexpr std::array<stream_desc, 32> StreamTable = {{
+inline constexpr std::array<stream_desc, 38> StreamTable = {{
     {"wqe_beat", 620, wqe_beat::Fields.data(), 11},
     {"fetch_command", 539, fetch_command::Fields.data(), 3},
     {"refetch_beat", 48, refetch_beat::Fields.data(), 3},
@@ -2315,6 +2854,12 @@ inline constexpr std::array<stream_desc, 32> StreamTable = {{
     {"completion_beat", 593, completion_beat::Fields.data(), 10},
     {"config_request_beat", 124, config_request_beat::Fields.data(), 9},
     {"pcie_error_beat", 19, pcie_error_beat::Fields.data(), 2},
+    {"rx_frame_beat", 576, rx_frame_beat::Fields.data(), 7},
+    {"rx_packet_beat", 1622, rx_packet_beat::Fields.data(), 26},
+    {"rx_commit", 24, rx_commit::Fields.data(), 1},
+    {"rx_end", 29, rx_end::Fields.data(), 6},
+    {"steer_query", 109, steer_query::Fields.data(), 4},
+    {"steer_answer", 35, steer_answer::Fields.data(), 5},
     {"mmio_write_beat", 611, mmio_write_beat::Fields.data(), 6},
     {"mmio_read_beat", 131, mmio_read_beat::Fields.data(), 7},
     {"mmio_answer_beat", 171, mmio_answer_beat::Fields.data(), 9},

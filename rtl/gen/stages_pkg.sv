@@ -134,6 +134,11 @@ package stages_pkg;
   localparam int unsigned RxParserHeader = 4;
   localparam int unsigned RxParserLookup = 5;
   localparam int unsigned RxParserIcrc = 4;
+  localparam int unsigned RxParserSlots = 12;
+  localparam int unsigned RxParserUndecided = 48;
+  localparam int unsigned RxParserReadDepth = 8;
+  localparam int unsigned RxParserPacketDepth = 16;
+  localparam int unsigned RxParserEndDepth = 4;
 
   // requests of RC, UC and UD: checks, DMA writes, READs, atomics, ACKs and NAKs, receive queues
   localparam int unsigned ResponderLatency = 15;

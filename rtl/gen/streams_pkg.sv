@@ -53,6 +53,55 @@ package streams_pkg;
     RefusalKindPoisonedRequest = 3'h1
   } refusal_kind_e;
 
+  // What a packet is to its QP. The codes are those of rx_verdict.
+  typedef enum logic [2:0] {
+    RxVerdictCodeAccept = 3'h0,
+    RxVerdictCodeDuplicate = 3'h1,
+    RxVerdictCodeGap = 3'h2,
+    RxVerdictCodeNoQp = 3'h3,
+    RxVerdictCodeBadState = 3'h4,
+    RxVerdictCodeResponse = 3'h5
+  } rx_verdict_code_e;
+
+  // States of the receive parser's FSM. A packet is in one each; several packets are in flight.
+  typedef enum logic [2:0] {
+    RxStateStEth = 3'h0,
+    RxStateStIp = 3'h1,
+    RxStateStUdp = 3'h2,
+    RxStateStBth = 3'h3,
+    RxStateStCtxLookup = 3'h4,
+    RxStateStDmaWrite = 3'h5,
+    RxStateStNak = 3'h6,
+    RxStateStDrop = 3'h7
+  } rx_state_e;
+
+  // Why a received packet ends in the parser. The codes up to Icrc are those of parse_error.
+  typedef enum logic [4:0] {
+    RxRefusalNothing = 5'h0,
+    RxRefusalEthTruncated = 5'h1,
+    RxRefusalEthType = 5'h2,
+    RxRefusalRoceV1 = 5'h3,
+    RxRefusalIpTruncated = 5'h4,
+    RxRefusalIpVersion = 5'h5,
+    RxRefusalIpOptions = 5'h6,
+    RxRefusalIpFragment = 5'h7,
+    RxRefusalIpProtocol = 5'h8,
+    RxRefusalIpLength = 5'h9,
+    RxRefusalUdpPort = 5'ha,
+    RxRefusalUdpLength = 5'hb,
+    RxRefusalBthTruncated = 5'hc,
+    RxRefusalBthVersion = 5'hd,
+    RxRefusalBthOpcode = 5'he,
+    RxRefusalBthLength = 5'hf,
+    RxRefusalBthPad = 5'h10,
+    RxRefusalIcrc = 5'h11,
+    RxRefusalNobody = 5'h12,
+    RxRefusalAlienSource = 5'h13,
+    RxRefusalOwner = 5'h14,
+    RxRefusalPkey = 5'h15,
+    RxRefusalCongestion = 5'h16
+  } rx_refusal_e;
+
   // 64 bytes of a send WQE, wqe_fetch to wqe_parser. All fields but first, last and data are the
   // same in every beat of a WQE; bytes beyond the WQE are zero.
   typedef struct packed {
@@ -255,6 +304,89 @@ package streams_pkg;
     logic [2:0] kind;  // why; refusal_kind_e
   } pcie_error_beat_t;
   localparam int unsigned PcieErrorBeatWidth = 19;
+
+  // 64 bytes of a received Ethernet frame without FCS, rx_mac to rx_parser. All fields but last
+  // and data are the same in every beat; bytes beyond the frame are zero.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [12:0] length;  // bytes, FCS not included
+    logic [15:0] place;  // byte of the packet's buffer at which the frame begins
+    logic icrc_known;  // the ICRC needs no check: nobody touched the frame since it was made
+    logic looped;  // it never was on the wire
+    logic last;  // last beat
+    logic [511:0] data;  // bytes of the frame
+  } rx_frame_beat_t;
+  localparam int unsigned RxFrameBeatWidth = 576;
+
+  // A RoCE packet with its headers parsed and its ICRC checked, rx_parser to responder or
+  // requester. What its opcode has no header for is zero; the payload stays in the packet's
+  // buffer.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [2:0] verdict;  // what it is to its QP; rx_verdict_code_e
+    logic [15:0] function_id;  // whose virtual port it came to
+    logic [23:0] qpn;  // destination QP
+    logic [7:0] opcode;  // of the BTH; bth_opcode_e
+    logic solicited;  // solicited event
+    logic ack_request;  // it must be acknowledged
+    logic [23:0] psn;  // packet sequence number
+    logic [63:0] remote_address;  // of RETH or AtomicETH
+    logic [31:0] rkey;  // of RETH or AtomicETH
+    logic [31:0] dma_length;  // of RETH
+    logic [31:0] imm;  // immediate, or the key to invalidate
+    logic [63:0] swap_add;  // of AtomicETH
+    logic [63:0] compare;  // of AtomicETH
+    logic [63:0] atomic_result;  // of AtomicAckETH
+    logic [23:0] source_qpn;  // of DETH
+    logic [31:0] qkey;  // of DETH
+    logic ipv6;  // its IP header is one of IPv6
+    logic [2:0] pcp;  // its priority, tagged or not
+    logic [15:0] ip_place;  // byte of the buffer at which the IP header begins
+    logic [7:0] syndrome;  // of AETH
+    logic [23:0] msn;  // of AETH
+    logic [12:0] payload;  // bytes, padding removed
+    logic [15:0] payload_place;  // byte of the buffer at which the payload begins
+    logic [511:0] common;  // the QP's common line as looked up
+    logic [511:0] responder;  // its responder line; zero for a response
+  } rx_packet_beat_t;
+  localparam int unsigned RxPacketBeatWidth = 1622;
+
+  // The responder has decided about a request and written the QP's line, responder to rx_parser.
+  typedef struct packed {
+    logic [23:0] qpn;  // QP
+  } rx_commit_t;
+  localparam int unsigned RxCommitWidth = 24;
+
+  // How a packet left the receive parser, for the counters: one item a packet.
+  typedef struct packed {
+    logic [2:0] state;
+    logic [4:0] refusal;  // why it was dropped; rx_refusal_e
+    logic [2:0] verdict;  // of one that was not dropped; rx_verdict_code_e
+    logic has_port;  // a virtual port takes it
+    logic [15:0] function_id;  // whose port that is
+    logic marked;  // it has the congestion mark and was not dropped
+  } rx_end_t;
+  localparam int unsigned RxEndWidth = 29;
+
+  // Addresses of a received frame, which are looked for among the virtual ports.
+  typedef struct packed {
+    logic [47:0] destination;  // MAC address
+    logic [47:0] source;  // MAC address
+    logic has_tag;  // the frame has a tag
+    logic [11:0] vid;  // VLAN of the tag, zero without
+  } steer_query_t;
+  localparam int unsigned SteerQueryWidth = 109;
+
+  // Answer to a steer_query: which enabled ports take that VLAN and have the address. What was
+  // not found is zero.
+  typedef struct packed {
+    logic source_found;  // one has the source address
+    logic found;  // one has the destination
+    logic [15:0] function_id;  // which
+    logic promiscuous_found;  // one takes what nobody else does
+    logic [15:0] promiscuous_id;  // the first such port
+  } steer_answer_t;
+  localparam int unsigned SteerAnswerWidth = 35;
 
   // Posted write that hit a BAR, pcie_rx to uar or pcie_endpoint. A longer one keeps its first 64
   // bytes; bytes beyond its length are zero.
