@@ -9,7 +9,9 @@
 // object, so both write the same traces.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,6 +23,8 @@
 #include "common/stream.h"
 
 namespace carillon {
+
+struct stream_field_desc;
 
 enum class impl_kind : std::uint8_t { model, rtl, lockstep };
 
@@ -89,6 +93,20 @@ class twin_store {
   virtual void read(unsigned line, std::uint8_t* to) const = 0;
 };
 
+/// What a stage remembers, word by word, for a comparison with the twin's memories once a run has
+/// ended.
+class twin_content {
+ public:
+  /// A word's name as the twin's port for such questions gets it, and what the twin must answer.
+  using look = std::function<void(std::span<const std::uint32_t> query,
+                                  std::span<const std::uint32_t> expected)>;
+
+  virtual ~twin_content() = default;
+
+  [[nodiscard]] virtual std::span<const stream_field_desc> word_fields() const = 0;
+  virtual void each_word(const look& compare) const = 0;
+};
+
 struct twin_request {
   std::string_view stage;  ///< its row in the stage table
   std::string instance;    ///< its path
@@ -96,6 +114,7 @@ struct twin_request {
   std::vector<stream_base*> ports;    ///< in the order of the stage's port table
   std::unique_ptr<twin_rules> rules;  ///< when the twin is in charge
   twin_store* store = nullptr;        ///< of a stage that has one
+  twin_content* content = nullptr;    ///< likewise
 };
 
 /// The memory beside `owner`, a stage or its rules.
@@ -103,6 +122,16 @@ template <class Owner>
 twin_store* store_of(Owner& owner) {
   if constexpr (requires { owner.store(); }) {
     return &owner.store();
+  } else {
+    return nullptr;
+  }
+}
+
+/// What `owner`, a stage or its rules, remembers.
+template <class Owner>
+twin_content* content_of(Owner& owner) {
+  if constexpr (requires { owner.content(); }) {
+    return &owner.content();
   } else {
     return nullptr;
   }
@@ -149,8 +178,8 @@ twin_instance make_twin(const std::string& name, nic_shared& nic, const typename
   if (impl != impl_kind::rtl) {
     auto model = std::make_unique<Stage>(name.c_str(), nic, io);
     if (impl == impl_kind::lockstep) {
-      made.rtl =
-          host->accompany({Stage::Row, model->path(), nic, io.all(), nullptr, store_of(*model)});
+      made.rtl = host->accompany({Stage::Row, model->path(), nic, io.all(), nullptr,
+                                  store_of(*model), content_of(*model)});
     }
     made.model = std::move(model);
     return made;
@@ -158,7 +187,8 @@ twin_instance make_twin(const std::string& name, nic_shared& nic, const typename
   const trace_site site = nic.context.trace.site(name, Stage::Row);
   auto rules = std::make_unique<typename Stage::rules>(nic, site, io);
   twin_store* const store = store_of(*rules);
-  made.rtl = host->replace({Stage::Row, name, nic, io.all(), std::move(rules), store});
+  twin_content* const content = content_of(*rules);
+  made.rtl = host->replace({Stage::Row, name, nic, io.all(), std::move(rules), store, content});
   return made;
 }
 

@@ -84,4 +84,20 @@ void context_store::invalidate(std::uint32_t mkey) {
   }
 }
 
+context_store::marks context_store::marks_of(context_kind kind, std::uint32_t index) const {
+  marks result;
+  if (kind == context_kind::qpc_common) {
+    result.error = errors_[index];
+    result.send_error = send_errors_[index];
+    result.alive = !in_reset_[index];
+  } else if (kind == context_kind::mkey) {
+    result.struck = invalid_keys_[index];
+  }
+  return result;
+}
+
+const context_store::line& context_store::raw(context_kind kind, std::uint32_t index) const {
+  return banks_[bank_index(kind)][index];
+}
+
 }  // namespace carillon
