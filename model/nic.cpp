@@ -145,7 +145,8 @@ struct nic::parts {
   context_pair fetch_context{make, "wqe_fetch", stage_spec::wqe_fetch::CtxReadDepth,
                              stage_spec::wqe_fetch::Lookups};
   context_pair uar_context{make, "uar", ShortQueue, LineQueue};
-  context_pair builder_context{make, "packet_builder", ShortQueue, LineQueue};
+  context_pair builder_context{make, "packet_builder", stage_spec::packet_builder::CtxReadDepth,
+                               LineQueue};
   context_pair responder_keys{make, "responder", stage_spec::qpc_ram::ResponderLines,
                               stage_spec::qpc_ram::ResponderLines};
   context_pair completion_context{make, "completion", ShortQueue, LineQueue};
@@ -346,10 +347,9 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
   add_twin<payload_dma>({*packets, *payload_reads.reads, *payload_reads.done, *filled, *left,
                          *payload_keys.reads, *payload_keys.lines},
                         options);
-  add<packet_builder>(
-      "packet_builder",
-      packet_builder::ports{*filled, *direct, *builder_context.reads, *builder_context.lines,
-                            *tx_frames, *looped_frames, vports});
+  add_twin<packet_builder>({*filled, *direct, *builder_context.reads, *builder_context.lines,
+                            *tx_frames, *looped_frames, vports},
+                           options);
   build_tx_mac(sink, options);
 
   ingress = &add<rx_mac>("rx_mac", rx_mac::ports{*looped_frames, *rx_frames});

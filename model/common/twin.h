@@ -18,12 +18,15 @@
 #include <vector>
 
 #include "common/error.h"
+#include "common/level.h"
 #include "common/nic_shared.h"
 #include "common/stage.h"
 #include "common/stream.h"
 
 namespace carillon {
 
+class vport_table;
+struct partition_table;
 struct stream_field_desc;
 
 enum class impl_kind : std::uint8_t { model, rtl, lockstep };
@@ -107,6 +110,13 @@ class twin_content {
   virtual void each_word(const look& compare) const = 0;
 };
 
+/// The levels that a stage reads and its twin looks things up in.
+struct twin_levels {
+  const level<vport_table>* vports = nullptr;
+  const level<partition_table>* partitions = nullptr;
+  const level<std::uint64_t>* icm_base = nullptr;
+};
+
 struct twin_request {
   std::string_view stage;  ///< its row in the stage table
   std::string instance;    ///< its path
@@ -114,7 +124,8 @@ struct twin_request {
   std::vector<stream_base*> ports;    ///< in the order of the stage's port table
   std::unique_ptr<twin_rules> rules;  ///< when the twin is in charge
   twin_store* store = nullptr;        ///< of a stage that has one
-  twin_content* content = nullptr;    ///< likewise
+  twin_levels levels = {};
+  twin_content* content = nullptr;  ///< of a stage whose twin can be asked for it
 };
 
 /// The memory beside `owner`, a stage or its rules.
@@ -134,6 +145,16 @@ twin_content* content_of(Owner& owner) {
     return &owner.content();
   } else {
     return nullptr;
+  }
+}
+
+/// Those of a stage's ports, if it has any.
+template <class Ports>
+twin_levels levels_of(const Ports& io) {
+  if constexpr (requires { io.levels(); }) {
+    return io.levels();
+  } else {
+    return {};
   }
 }
 
@@ -179,7 +200,7 @@ twin_instance make_twin(const std::string& name, nic_shared& nic, const typename
     auto model = std::make_unique<Stage>(name.c_str(), nic, io);
     if (impl == impl_kind::lockstep) {
       made.rtl = host->accompany({Stage::Row, model->path(), nic, io.all(), nullptr,
-                                  store_of(*model), content_of(*model)});
+                                  store_of(*model), levels_of(io), content_of(*model)});
     }
     made.model = std::move(model);
     return made;
@@ -188,7 +209,8 @@ twin_instance make_twin(const std::string& name, nic_shared& nic, const typename
   auto rules = std::make_unique<typename Stage::rules>(nic, site, io);
   twin_store* const store = store_of(*rules);
   twin_content* const content = content_of(*rules);
-  made.rtl = host->replace({Stage::Row, name, nic, io.all(), std::move(rules), store, content});
+  made.rtl = host->replace(
+      {Stage::Row, name, nic, io.all(), std::move(rules), store, levels_of(io), content});
   return made;
 }
 

@@ -80,7 +80,8 @@ void rtl_adapter::after_edge(cycle_t t) {
     std::array<std::uint32_t, MaxBeatWords> words;
     read(each, words.data());
     const cycle_t visible = each.visible.front();
-    each.stream->deliver(words.data(), rules_->departs(static_cast<unsigned>(i), visible), visible);
+    const auto port = static_cast<unsigned>(i);
+    each.stream->deliver(words.data(), rules_->departs(port, visible), visible);
     each.handled = true;
   }
 }

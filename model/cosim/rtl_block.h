@@ -41,6 +41,25 @@ struct rtl_store_pins {
   std::uint32_t* data = nullptr;
 };
 
+/// A question that a block asks of a table outside, and the answer that it gets in the same cycle;
+/// both little-endian as the data of streams are.
+struct rtl_lookup {
+  const char* name;
+  std::size_t query_bytes;
+  const void* query;
+  std::size_t answer_bytes;
+  void* answer;
+};
+
+/// All that a block has beside its clock and reset, each kind in the order of the stage's port
+/// table.
+struct block_pins {
+  std::vector<rtl_pins> streams;
+  std::vector<rtl_level> levels = {};
+  std::vector<rtl_lookup> lookups = {};  ///< in the order in which they are answered
+  rtl_store_pins store = {};             ///< without `line` if the block has no such port
+};
+
 /// A flop or memory of a block, by its path in the RTL.
 struct rtl_flop {
   std::string name;
@@ -54,14 +73,7 @@ class rtl_block {
   rtl_block& operator=(const rtl_block&) = delete;
   virtual ~rtl_block() = default;
 
-  /// In the order of the stage's port table.
-  [[nodiscard]] virtual std::span<const rtl_pins> pins() const = 0;
-
-  /// Likewise, in the order of its levels.
-  [[nodiscard]] virtual std::span<const rtl_level> levels() const { return {}; }
-
-  /// Without `line` if the block has no such port.
-  [[nodiscard]] virtual rtl_store_pins store() const { return {}; }
+  [[nodiscard]] virtual const block_pins& pins() const = 0;
 
   /// Two edges with the reset active.
   virtual void reset() = 0;
@@ -85,6 +97,11 @@ class rtl_block {
   /// All flops, for the audit of that promise.
   [[nodiscard]] virtual std::vector<rtl_flop> flops() = 0;
 };
+
+class rtl_registry;
+
+/// Adds the twins of this build. Generated (cmake/twin_blocks.cmake).
+void add_twin_blocks(rtl_registry& registry);
 
 /// Makers of blocks by stage and variant. The variant "" is the twin itself; test benches add
 /// broken ones.

@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "common/error.h"
-#include "cosim/blocks.h"
 #include "cosim/rtl_block.h"
 
 namespace carillon {
@@ -37,11 +36,7 @@ rtl_registry& rtl_registry::instance() {
 
 rtl_registry::rtl_registry() {
 #if CARILLON_RTL
-  add("payload_dma", "", make_payload_dma_block);
-  add("tx_mac", "", make_tx_mac_block);
-  add("uar", "", make_uar_block);
-  add("wqe_fetch", "", make_wqe_fetch_block);
-  add("wqe_parser", "", make_wqe_parser_block);
+  add_twin_blocks(*this);
 #endif
 }
 

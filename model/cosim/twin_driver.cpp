@@ -15,8 +15,8 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
       stage_(request.stage),
       instance_(request.instance),
       streams_(request.ports),
-
-      store_(request.store) {
+      store_(request.store),
+      tables_(request.levels) {
   const twin_desc* desc = find_twin(stage_);
   if (desc == nullptr) {
     throw config_error(fmt::format("{}: has no RTL twin; choose {}=model", stage_, stage_));
@@ -24,7 +24,7 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
   const auto variant = domain.options().variants.find(stage_);
   block_ = rtl_registry::instance().make(
       stage_, variant == domain.options().variants.end() ? "" : variant->second);
-  const auto pins = block_->pins();
+  const std::span<const rtl_pins> pins = block_->pins().streams;
   CARILLON_CHECK(pins.size() == desc->ports.size() && pins.size() == request.ports.size(),
                  "{}: {} streams, {} in the port table, {} in the RTL", instance_,
                  request.ports.size(), desc->ports.size(), pins.size());
@@ -41,16 +41,27 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
                    "{}: port {} has {} bytes of pins for {} words", instance_, port.name,
                    pins[i].bytes, ports_[i].stream->words());
   }
-  levels_ = desc->levels;
-  CARILLON_CHECK(levels_.size() == block_->levels().size(),
-                 "{}: {} levels in the port table, {} in the RTL", instance_, levels_.size(),
-                 block_->levels().size());
-  for (std::size_t i = 0; i < levels_.size(); ++i) {
-    CARILLON_CHECK(std::string_view(levels_[i].name) == block_->levels()[i].name,
-                   "{}: level {} is {} in the port table and {} in the RTL", instance_, i,
-                   levels_[i].name, block_->levels()[i].name);
+  lookups_ = desc->lookups;
+  const std::span<const rtl_lookup> asks = block_->pins().lookups;
+  CARILLON_CHECK(lookups_.size() == asks.size(), "{}: {} lookups in the port table, {} in the RTL",
+                 instance_, lookups_.size(), asks.size());
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    CARILLON_CHECK(std::string_view(lookups_[i].name) == asks[i].name &&
+                       lookups_[i].query_words <= MaxBeatWords &&
+                       lookups_[i].answer_words <= MaxBeatWords,
+                   "{}: lookup {} is {} in the port table and {} in the RTL", instance_, i,
+                   lookups_[i].name, asks[i].name);
   }
-  CARILLON_CHECK((store_ != nullptr) == (block_->store().line != nullptr),
+  levels_ = desc->levels;
+  CARILLON_CHECK(levels_.size() == block_->pins().levels.size(),
+                 "{}: {} levels in the port table, {} in the RTL", instance_, levels_.size(),
+                 block_->pins().levels.size());
+  for (std::size_t i = 0; i < levels_.size(); ++i) {
+    CARILLON_CHECK(std::string_view(levels_[i].name) == block_->pins().levels[i].name,
+                   "{}: level {} is {} in the port table and {} in the RTL", instance_, i,
+                   levels_[i].name, block_->pins().levels[i].name);
+  }
+  CARILLON_CHECK((store_ != nullptr) == (block_->pins().store.line != nullptr),
                  "{}: the stage or the RTL knows a store, the other does not", instance_);
   open_waves();
   drive_levels(0);
@@ -69,10 +80,10 @@ void twin_driver::open_waves() {
   }
   const std::string file = fmt::format("{}/{}.fst", options.waves, instance_);
   if (!block_->open_waves(file)) {
-    throw config_error(fmt::format(
-        "{}: cannot write {}: the folder must exist, and the program be configured with "
-        "-DCARILLON_WAVES=ON",
-        instance_, file));
+    throw config_error(
+        fmt::format("{}: cannot write {}: the folder must exist, and the RTL be built with waves "
+                    "(-DCARILLON_WAVES=ON; variants have none)",
+                    instance_, file));
   }
   waves_ = true;
 }
@@ -117,9 +128,37 @@ void twin_driver::read(const port_state& port, std::uint32_t* words) const {
 void twin_driver::drive_levels(cycle_t t) const {
   for (std::size_t i = 0; i < levels_.size(); ++i) {
     const std::uint32_t value = levels_[i].value(nic_.context.params, streams_, t);
-    const rtl_level& pins = block_->levels()[i];
+    const rtl_level& pins = block_->pins().levels[i];
     std::memcpy(pins.data, &value, std::min(pins.bytes, sizeof value));
   }
+}
+
+void twin_driver::settle_block(cycle_t t) {
+  serve_store();
+  block_->settle();
+  for (std::size_t i = 0; i < lookups_.size(); ++i) {
+    if (answer(t, i)) {
+      block_->settle();
+    }
+  }
+}
+
+/// Whether the answer is another one than before.
+bool twin_driver::answer(cycle_t t, std::size_t index) {
+  const twin_lookup_desc& what = lookups_[index];
+  const rtl_lookup& pins = block_->pins().lookups[index];
+  std::array<std::uint32_t, MaxBeatWords> query;
+  std::array<std::uint32_t, MaxBeatWords> reply;
+  query[what.query_words - 1] = 0;
+  std::memcpy(query.data(), pins.query,
+              std::min(pins.query_bytes, std::size_t{what.query_words} * 4));
+  what.answer(tables_, t, query.data(), reply.data());
+  const std::size_t bytes = std::min(pins.answer_bytes, std::size_t{what.answer_words} * 4);
+  if (std::memcmp(pins.answer, reply.data(), bytes) == 0) {
+    return false;
+  }
+  std::memcpy(pins.answer, reply.data(), bytes);
+  return true;
 }
 
 bool twin_driver::offers_input(cycle_t t) const {
@@ -155,8 +194,7 @@ void twin_driver::settle(cycle_t t) {
     }
   }
   drive_levels(t);
-  serve_store();
-  block_->settle();
+  settle_block(t);
   settled_ = true;
 }
 
@@ -170,8 +208,7 @@ void twin_driver::clock(cycle_t t, bool always) {
         *each.pins.valid = 0;
       }
     }
-    serve_store();
-    block_->settle();
+    settle_block(t);
   }
   before_edge(t);
   for (port_state& each : ports_) {
@@ -201,7 +238,7 @@ void twin_driver::serve_store() {
   if (store_ == nullptr) {
     return;
   }
-  const rtl_store_pins pins = block_->store();
+  const rtl_store_pins pins = block_->pins().store;
   std::array<std::uint8_t, BeatBytes> line{};
   store_->read(*pins.line, line.data());
   // Word 0 has the last bytes.

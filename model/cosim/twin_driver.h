@@ -85,6 +85,9 @@ class twin_driver : public clocked, private twin_port::listener {
  private:
   void on_taken(cycle_t t, twin_port& port) override;
   void drive_levels(cycle_t t) const;
+  /// Settles the logic, and again with the answers to what it asks.
+  void settle_block(cycle_t t);
+  [[nodiscard]] bool answer(cycle_t t, std::size_t index);
   [[nodiscard]] bool offers_input(cycle_t t) const;
   [[nodiscard]] bool transfers_output(cycle_t t) const;
   void idle_edge(cycle_t t);
@@ -96,6 +99,8 @@ class twin_driver : public clocked, private twin_port::listener {
 
   std::vector<stream_base*> streams_;
   std::span<const twin_level_desc> levels_;
+  std::span<const twin_lookup_desc> lookups_;
+  twin_levels tables_;  ///< that lookups are answered from
   bool waves_ = false;
   twin_store* store_;
   bool settled_ = false;

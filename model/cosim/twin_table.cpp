@@ -3,9 +3,10 @@
 #include <bit>
 
 #include "common/tx_pacer.h"
+#include "cosim/frame_beats.h"
+#include "cosim/packet_builder_beats.h"
 #include "cosim/payload_dma_beats.h"
 #include "cosim/twin_port.h"
-#include "cosim/tx_mac_beats.h"
 #include "cosim/wqe_fetch_beats.h"
 
 namespace carillon {
@@ -68,8 +69,21 @@ std::uint32_t uar_writes_waiting(const parameters& /*params*/, std::span<stream_
   return visible;
 }
 
+template <class Query, class Answer>
+twin_lookup_desc lookup(const char* name, decltype(twin_lookup_desc::answer) answer) {
+  return {name, Query::Words, Answer::Words, answer};
+}
+
 const std::vector<twin_desc>& twins() {
   static const std::vector<twin_desc> Table = {
+      {.stage = "packet_builder",
+       .ports = {in<context_line>("ctx_line"), in<packet_item, payload_beat_codec>("filled"),
+                 in<packet_item, direct_packet_codec>("direct"), out<context_read>("ctx_read"),
+                 out<frame_item, built_frame_codec>("frame"),
+                 out<frame_item, built_frame_codec>("loopback")},
+       .lookups = {lookup<vport_query, vport_view>("vport", answer_vport),
+                   lookup<vport_source_query, vport_source>("source", answer_vport_source),
+                   lookup<vport_route_query, vport_route>("route", answer_vport_route)}},
       {.stage = "payload_dma",
        .ports = {in<packet_item, packet_grant_codec>("packets"),
                  out<dma_read, payload_read_codec>("reads"),
@@ -78,17 +92,17 @@ const std::vector<twin_desc>& twins() {
                  out<payload_left, payload_note_codec>("left"), out<context_read>("key_reads"),
                  in<context_line>("key_lines")}},
       {.stage = "tx_mac",
-       .ports = {in<frame_item, mac_frame_codec>("frame"),
+       .ports = {in<frame_item, built_frame_codec>("frame"),
                  out<frame_item, wire_frame_codec>("wire")},
        .levels = {{"byte_cost", tx_mac_byte_cost}, {"cycle_credit", tx_mac_cycle_credit}}},
-      {"uar",
-       {in<context_line>("ctx_line"), in<mmio_write>("write"), in<mmio_read>("read"),
-        out<context_read>("ctx_read"), out<doorbell>("doorbell"),
-        out<queue_doorbell>("queue_doorbell"), out<mmio_answer>("answer")},
-       {{"log_pages", uar_log_pages},
-        {"bf_slots", uar_bf_slots},
-        {"bf_timeout", uar_bf_timeout},
-        {"writes_waiting", uar_writes_waiting}}},
+      {.stage = "uar",
+       .ports = {in<context_line>("ctx_line"), in<mmio_write>("write"), in<mmio_read>("read"),
+                 out<context_read>("ctx_read"), out<doorbell>("doorbell"),
+                 out<queue_doorbell>("queue_doorbell"), out<mmio_answer>("answer")},
+       .levels = {{"log_pages", uar_log_pages},
+                  {"bf_slots", uar_bf_slots},
+                  {"bf_timeout", uar_bf_timeout},
+                  {"writes_waiting", uar_writes_waiting}}},
       {.stage = "wqe_fetch",
        .ports = {in<doorbell, fetch_doorbell_codec>("doorbells"),
                  out<context_read>("context_reads"), in<context_line>("context_lines"),
@@ -97,9 +111,10 @@ const std::vector<twin_desc>& twins() {
                  in<qp_command, fetch_command_codec>("commands"),
                  in<refetch, refetch_codec>("refetches"),
                  out<wqe_item, fetched_wqe_codec>("wqes")}},
-      {"wqe_parser",
-       {in<wqe_item>("wqe"), out<context_read>("ctx_read"), in<context_line>("ctx_line"),
-        out<context_read>("mkey_read"), in<context_line>("mkey_line"), out<work_item>("work")}},
+      {.stage = "wqe_parser",
+       .ports = {in<wqe_item>("wqe"), out<context_read>("ctx_read"), in<context_line>("ctx_line"),
+                 out<context_read>("mkey_read"), in<context_line>("mkey_line"),
+                 out<work_item>("work")}},
   };
   return Table;
 }

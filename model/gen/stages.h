@@ -230,6 +230,14 @@ inline constexpr unsigned Depth = 264;
 inline constexpr unsigned Outstanding = 0;
 inline constexpr unsigned MaxBeats = 66;
 inline constexpr unsigned MaxPacketBytes = 4198;
+// entries of the stream of path reads (assumed)
+inline constexpr unsigned CtxReadDepth = 8;
+// packets held, and KiB of their payload; more never are (assumed)
+inline constexpr unsigned Slots = 64;
+inline constexpr stage_timing_desc TimingTable[] = {
+    {"ctx_read_depth", 8, "assumed", "entries of the stream of path reads"},
+    {"slots", 64, "assumed", "packets held, and KiB of their payload; more never are"},
+};
 }  // namespace packet_builder
 
 // FCS, serialisation
@@ -364,8 +372,8 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      "6", "payload DMA", 200, 1, 1024, 64, 64, true, true,
      stage_spec::payload_dma::TimingTable, 7},
     {"packet_builder", "FIRST/MIDDLE/LAST/ONLY, Ethernet, IP, UDP, BTH and extension headers, PSN, padding, ICRC; spoof check; to the wire or back into the NIC; cut-through",
-     "7", "packet build", 30, 1, 264, 0, 66, true, false,
-     nullptr, 0},
+     "7", "packet build", 30, 1, 264, 0, 66, true, true,
+     stage_spec::packet_builder::TimingTable, 2},
     {"tx_mac", "FCS, serialisation",
      "8", "TX MAC", 20, 1, 132, 0, 66, true, true,
      nullptr, 0},

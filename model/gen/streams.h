@@ -1910,14 +1910,382 @@ struct payload_note {
   bool operator==(const payload_note&) const = default;
 };
 
+// Packet without payload or with inline payload, tx_sched to packet_builder: one beat. Bytes
+// beyond the payload are zero.
+struct direct_beat {
+  static constexpr unsigned Width = 8838;
+  static constexpr unsigned Words = 277;
+  static constexpr const char* Name = "direct_beat";
+  static constexpr std::array<stream_field_desc, 24> Fields = {{
+      {"trace_id", 8806, 32},
+      {"kind", 8804, 2},
+      {"order", 8740, 64},
+      {"function_id", 8724, 16},
+      {"qpn", 8700, 24},
+      {"life", 8692, 8},
+      {"wqe_opcode", 8684, 8},
+      {"service", 8681, 3},
+      {"solicited", 8680, 1},
+      {"ack_request", 8679, 1},
+      {"psn", 8655, 24},
+      {"payload", 8642, 13},
+      {"first_packet", 8641, 1},
+      {"last_packet", 8640, 1},
+      {"remote_address", 8576, 64},
+      {"rkey", 8544, 32},
+      {"dma_length", 8512, 32},
+      {"imm", 8480, 32},
+      {"swap_add", 8416, 64},
+      {"compare", 8352, 64},
+      {"syndrome", 8344, 8},
+      {"msn", 8320, 24},
+      {"address_vector", 7936, 384},
+      {"data", 0, 7936},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // request or READ response
+  packet_kind kind{};
+  // of the grant, over all packets of the NIC
+  std::uint64_t order{};
+  // owner of the QP
+  std::uint16_t function_id{};
+  // local QP
+  std::uint32_t qpn{};
+  // resets of the QP before it was granted
+  std::uint8_t life{};
+  // operation of a request
+  std::uint8_t wqe_opcode{};
+  // transport service
+  qp_service service{};
+  // solicited event
+  std::uint8_t solicited{};
+  // asks for an acknowledge
+  std::uint8_t ack_request{};
+  // packet sequence number
+  std::uint32_t psn{};
+  // bytes
+  std::uint16_t payload{};
+  // of its message
+  std::uint8_t first_packet{};
+  // of its message
+  std::uint8_t last_packet{};
+  // remote virtual address
+  std::uint64_t remote_address{};
+  // remote key
+  std::uint32_t rkey{};
+  // bytes of the message, for RETH
+  std::uint32_t dma_length{};
+  // immediate, or the key to invalidate
+  std::uint32_t imm{};
+  // atomic: value to swap in or to add
+  std::uint64_t swap_add{};
+  // atomic: value to compare with
+  std::uint64_t compare{};
+  // AETH
+  std::uint8_t syndrome{};
+  // AETH
+  std::uint32_t msn{};
+  // datagram segment of a UD request, else zero
+  std::array<std::uint8_t, 48> address_vector{};
+  // bytes of the payload, of the longest inline data
+  std::array<std::uint8_t, 992> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 277 * sizeof *w);
+    bytes::put_bits(w, 8806, 32, trace_id);
+    bytes::put_bits(w, 8804, 2, static_cast<std::uint64_t>(kind));
+    bytes::put_bits(w, 8740, 64, order);
+    bytes::put_bits(w, 8724, 16, function_id);
+    bytes::put_bits(w, 8700, 24, qpn);
+    bytes::put_bits(w, 8692, 8, life);
+    bytes::put_bits(w, 8684, 8, wqe_opcode);
+    bytes::put_bits(w, 8681, 3, static_cast<std::uint64_t>(service));
+    bytes::put_bits(w, 8680, 1, solicited);
+    bytes::put_bits(w, 8679, 1, ack_request);
+    bytes::put_bits(w, 8655, 24, psn);
+    bytes::put_bits(w, 8642, 13, payload);
+    bytes::put_bits(w, 8641, 1, first_packet);
+    bytes::put_bits(w, 8640, 1, last_packet);
+    bytes::put_bits(w, 8576, 64, remote_address);
+    bytes::put_bits(w, 8544, 32, rkey);
+    bytes::put_bits(w, 8512, 32, dma_length);
+    bytes::put_bits(w, 8480, 32, imm);
+    bytes::put_bits(w, 8416, 64, swap_add);
+    bytes::put_bits(w, 8352, 64, compare);
+    bytes::put_bits(w, 8344, 8, syndrome);
+    bytes::put_bits(w, 8320, 24, msn);
+    for (unsigned i = 0; i < 12; ++i) {
+      w[259 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(address_vector.data() + 4 * i));
+    }
+    for (unsigned i = 0; i < 248; ++i) {
+      w[247 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static direct_beat unpack(const std::uint32_t* w) {
+    direct_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 8806, 32));
+    x.kind = static_cast<packet_kind>(bytes::get_bits(w, 8804, 2));
+    x.order = static_cast<std::uint64_t>(bytes::get_bits(w, 8740, 64));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 8724, 16));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 8700, 24));
+    x.life = static_cast<std::uint8_t>(bytes::get_bits(w, 8692, 8));
+    x.wqe_opcode = static_cast<std::uint8_t>(bytes::get_bits(w, 8684, 8));
+    x.service = static_cast<qp_service>(bytes::get_bits(w, 8681, 3));
+    x.solicited = static_cast<std::uint8_t>(bytes::get_bits(w, 8680, 1));
+    x.ack_request = static_cast<std::uint8_t>(bytes::get_bits(w, 8679, 1));
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 8655, 24));
+    x.payload = static_cast<std::uint16_t>(bytes::get_bits(w, 8642, 13));
+    x.first_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 8641, 1));
+    x.last_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 8640, 1));
+    x.remote_address = static_cast<std::uint64_t>(bytes::get_bits(w, 8576, 64));
+    x.rkey = static_cast<std::uint32_t>(bytes::get_bits(w, 8544, 32));
+    x.dma_length = static_cast<std::uint32_t>(bytes::get_bits(w, 8512, 32));
+    x.imm = static_cast<std::uint32_t>(bytes::get_bits(w, 8480, 32));
+    x.swap_add = static_cast<std::uint64_t>(bytes::get_bits(w, 8416, 64));
+    x.compare = static_cast<std::uint64_t>(bytes::get_bits(w, 8352, 64));
+    x.syndrome = static_cast<std::uint8_t>(bytes::get_bits(w, 8344, 8));
+    x.msn = static_cast<std::uint32_t>(bytes::get_bits(w, 8320, 24));
+    for (unsigned i = 0; i < 12; ++i) {
+      bytes::store_be<4>(x.address_vector.data() + 4 * i, w[259 - i]);
+    }
+    for (unsigned i = 0; i < 248; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[247 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const direct_beat&) const = default;
+};
+
+// Which virtual port is asked for.
+struct vport_query {
+  static constexpr unsigned Width = 16;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "vport_query";
+  static constexpr std::array<stream_field_desc, 1> Fields = {{
+      {"function_id", 0, 16},
+  }};
+
+  // its function
+  std::uint16_t function_id{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 0, 16, function_id);
+  }
+
+  [[nodiscard]] static vport_query unpack(const std::uint32_t* w) {
+    vport_query x;
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 0, 16));
+    return x;
+  }
+
+  bool operator==(const vport_query&) const = default;
+};
+
+// Answer to a vport_query: what the function's virtual port may send.
+struct vport_view {
+  static constexpr unsigned Width = 67;
+  static constexpr unsigned Words = 3;
+  static constexpr const char* Name = "vport_view";
+  static constexpr std::array<stream_field_desc, 7> Fields = {{
+      {"enabled", 66, 1},
+      {"mac", 18, 48},
+      {"has_vlan", 17, 1},
+      {"vlan", 5, 12},
+      {"pcp", 2, 3},
+      {"spoof_check", 1, 1},
+      {"listed", 0, 1},
+  }};
+
+  // the port exists and its link is up; else all is zero
+  std::uint8_t enabled{};
+  // its MAC address
+  std::uint64_t mac{};
+  // its frames carry its VLAN
+  std::uint8_t has_vlan{};
+  // that VLAN
+  std::uint16_t vlan{};
+  // priority in that tag
+  std::uint8_t pcp{};
+  // its frames come from its own addresses
+  std::uint8_t spoof_check{};
+  // it has a list of source addresses
+  std::uint8_t listed{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 3 * sizeof *w);
+    bytes::put_bits(w, 66, 1, enabled);
+    bytes::put_bits(w, 18, 48, mac);
+    bytes::put_bits(w, 17, 1, has_vlan);
+    bytes::put_bits(w, 5, 12, vlan);
+    bytes::put_bits(w, 2, 3, pcp);
+    bytes::put_bits(w, 1, 1, spoof_check);
+    bytes::put_bits(w, 0, 1, listed);
+  }
+
+  [[nodiscard]] static vport_view unpack(const std::uint32_t* w) {
+    vport_view x;
+    x.enabled = static_cast<std::uint8_t>(bytes::get_bits(w, 66, 1));
+    x.mac = static_cast<std::uint64_t>(bytes::get_bits(w, 18, 48));
+    x.has_vlan = static_cast<std::uint8_t>(bytes::get_bits(w, 17, 1));
+    x.vlan = static_cast<std::uint16_t>(bytes::get_bits(w, 5, 12));
+    x.pcp = static_cast<std::uint8_t>(bytes::get_bits(w, 2, 3));
+    x.spoof_check = static_cast<std::uint8_t>(bytes::get_bits(w, 1, 1));
+    x.listed = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 1));
+    return x;
+  }
+
+  bool operator==(const vport_view&) const = default;
+};
+
+// Which entry of a virtual port's list of source addresses is asked for.
+struct vport_source_query {
+  static constexpr unsigned Width = 24;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "vport_source_query";
+  static constexpr std::array<stream_field_desc, 2> Fields = {{
+      {"function_id", 8, 16},
+      {"gid_index", 0, 8},
+  }};
+
+  // the port's function
+  std::uint16_t function_id{};
+  // entry
+  std::uint8_t gid_index{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 8, 16, function_id);
+    bytes::put_bits(w, 0, 8, gid_index);
+  }
+
+  [[nodiscard]] static vport_source_query unpack(const std::uint32_t* w) {
+    vport_source_query x;
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 8, 16));
+    x.gid_index = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 8));
+    return x;
+  }
+
+  bool operator==(const vport_source_query&) const = default;
+};
+
+// Answer to a vport_source_query.
+struct vport_source {
+  static constexpr unsigned Width = 129;
+  static constexpr unsigned Words = 5;
+  static constexpr const char* Name = "vport_source";
+  static constexpr std::array<stream_field_desc, 2> Fields = {{
+      {"valid", 128, 1},
+      {"address", 0, 128},
+  }};
+
+  // the list has such an entry
+  std::uint8_t valid{};
+  // the address
+  std::array<std::uint8_t, 16> address{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 5 * sizeof *w);
+    bytes::put_bits(w, 128, 1, valid);
+    for (unsigned i = 0; i < 4; ++i) {
+      w[3 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(address.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static vport_source unpack(const std::uint32_t* w) {
+    vport_source x;
+    x.valid = static_cast<std::uint8_t>(bytes::get_bits(w, 128, 1));
+    for (unsigned i = 0; i < 4; ++i) {
+      bytes::store_be<4>(x.address.data() + 4 * i, w[3 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const vport_source&) const = default;
+};
+
+// Which destination is looked for among the virtual ports.
+struct vport_route_query {
+  static constexpr unsigned Width = 61;
+  static constexpr unsigned Words = 2;
+  static constexpr const char* Name = "vport_route_query";
+  static constexpr std::array<stream_field_desc, 3> Fields = {{
+      {"mac", 13, 48},
+      {"has_tag", 12, 1},
+      {"vid", 0, 12},
+  }};
+
+  // destination address
+  std::uint64_t mac{};
+  // the frame has a tag
+  std::uint8_t has_tag{};
+  // VLAN of the tag
+  std::uint16_t vid{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 2 * sizeof *w);
+    bytes::put_bits(w, 13, 48, mac);
+    bytes::put_bits(w, 12, 1, has_tag);
+    bytes::put_bits(w, 0, 12, vid);
+  }
+
+  [[nodiscard]] static vport_route_query unpack(const std::uint32_t* w) {
+    vport_route_query x;
+    x.mac = static_cast<std::uint64_t>(bytes::get_bits(w, 13, 48));
+    x.has_tag = static_cast<std::uint8_t>(bytes::get_bits(w, 12, 1));
+    x.vid = static_cast<std::uint16_t>(bytes::get_bits(w, 0, 12));
+    return x;
+  }
+
+  bool operator==(const vport_route_query&) const = default;
+};
+
+// Answer to a vport_route_query.
+struct vport_route {
+  static constexpr unsigned Width = 1;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "vport_route";
+  static constexpr std::array<stream_field_desc, 1> Fields = {{
+      {"found", 0, 1},
+  }};
+
+  // an enabled port has that address and takes that VLAN
+  std::uint8_t found{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 0, 1, found);
+  }
+
+  [[nodiscard]] static vport_route unpack(const std::uint32_t* w) {
+    vport_route x;
+    x.found = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 1));
+    return x;
+  }
+
+  bool operator==(const vport_route&) const = default;
+};
+
 using stream_types = bytes::type_list<
     wqe_beat, fetch_command, refetch_beat, wqe_read, wqe_answer, ctx_req, ctx_rsp, ram_write,
     ram_error, ram_strike, ram_bound, icm_fetch, icm_answer, icm_store, ram_query, ram_image,
     work_beat, frame_beat, wire_beat, mmio_write_beat, mmio_read_beat, mmio_answer_beat,
     doorbell_beat, queue_doorbell_beat, packet_grant, payload_read, payload_answer, payload_beat,
-    payload_note>;
+    payload_note, direct_beat, vport_query, vport_view, vport_source_query, vport_source,
+    vport_route_query, vport_route>;
 
-inline constexpr std::array<stream_desc, 29> StreamTable = {{
+inline constexpr std::array<stream_desc, 36> StreamTable = {{
     {"wqe_beat", 620, wqe_beat::Fields.data(), 11},
     {"fetch_command", 539, fetch_command::Fields.data(), 3},
     {"refetch_beat", 48, refetch_beat::Fields.data(), 3},
@@ -1947,6 +2315,13 @@ inline constexpr std::array<stream_desc, 29> StreamTable = {{
     {"payload_answer", 41, payload_answer::Fields.data(), 3},
     {"payload_beat", 1417, payload_beat::Fields.data(), 27},
     {"payload_note", 84, payload_note::Fields.data(), 5},
+    {"direct_beat", 8838, direct_beat::Fields.data(), 24},
+    {"vport_query", 16, vport_query::Fields.data(), 1},
+    {"vport_view", 67, vport_view::Fields.data(), 7},
+    {"vport_source_query", 24, vport_source_query::Fields.data(), 2},
+    {"vport_source", 129, vport_source::Fields.data(), 2},
+    {"vport_route_query", 61, vport_route_query::Fields.data(), 3},
+    {"vport_route", 1, vport_route::Fields.data(), 1},
 }};
 
 }  // namespace carillon

@@ -28,6 +28,13 @@ std::vector<stream_base*> qpc_ram_ports::all() const {
   return result;
 }
 
+twin_levels qpc_ram_ports::levels() const {
+  twin_levels result;
+  result.partitions = partitions;
+  result.icm_base = icm != nullptr ? &icm->base : nullptr;
+  return result;
+}
+
 qpc_ram_rules::qpc_ram_rules(nic_shared& nic, trace_site site, qpc_ram_ports io, role part)
     : nic_(nic),
       site_(site),

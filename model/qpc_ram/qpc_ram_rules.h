@@ -40,6 +40,8 @@ struct qpc_ram_ports {
 
   /// Each reader's requests and lines, then the rest.
   [[nodiscard]] std::vector<stream_base*> all() const;
+
+  [[nodiscard]] twin_levels levels() const;
 };
 
 class qpc_ram_rules final : public twin_rules, public twin_content {

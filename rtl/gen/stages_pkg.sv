@@ -102,6 +102,8 @@ package stages_pkg;
   localparam int unsigned PacketBuilderDepth = 264;
   localparam int unsigned PacketBuilderOutstanding = 0;
   localparam int unsigned PacketBuilderMaxBeats = 66;
+  localparam int unsigned PacketBuilderCtxReadDepth = 8;
+  localparam int unsigned PacketBuilderSlots = 64;
 
   // FCS, serialisation
   localparam int unsigned TxMacLatency = 20;

@@ -413,5 +413,81 @@ package streams_pkg;
   } payload_note_t;
   localparam int unsigned PayloadNoteWidth = 84;
 
+  // Packet without payload or with inline payload, tx_sched to packet_builder: one beat. Bytes
+  // beyond the payload are zero.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [1:0] kind;  // request or READ response; packet_kind_e
+    logic [63:0] order;  // of the grant, over all packets of the NIC
+    logic [15:0] function_id;  // owner of the QP
+    logic [23:0] qpn;  // local QP
+    logic [7:0] life;  // resets of the QP before it was granted
+    logic [7:0] wqe_opcode;  // operation of a request
+    logic [2:0] service;  // transport service; qp_service_e
+    logic solicited;  // solicited event
+    logic ack_request;  // asks for an acknowledge
+    logic [23:0] psn;  // packet sequence number
+    logic [12:0] payload;  // bytes
+    logic first_packet;  // of its message
+    logic last_packet;  // of its message
+    logic [63:0] remote_address;  // remote virtual address
+    logic [31:0] rkey;  // remote key
+    logic [31:0] dma_length;  // bytes of the message, for RETH
+    logic [31:0] imm;  // immediate, or the key to invalidate
+    logic [63:0] swap_add;  // atomic: value to swap in or to add
+    logic [63:0] compare;  // atomic: value to compare with
+    logic [7:0] syndrome;  // AETH
+    logic [23:0] msn;  // AETH
+    logic [383:0] address_vector;  // datagram segment of a UD request, else zero
+    logic [7935:0] data;  // bytes of the payload, of the longest inline data
+  } direct_beat_t;
+  localparam int unsigned DirectBeatWidth = 8838;
+
+  // Which virtual port is asked for.
+  typedef struct packed {
+    logic [15:0] function_id;  // its function
+  } vport_query_t;
+  localparam int unsigned VportQueryWidth = 16;
+
+  // Answer to a vport_query: what the function's virtual port may send.
+  typedef struct packed {
+    logic enabled;  // the port exists and its link is up; else all is zero
+    logic [47:0] mac;  // its MAC address
+    logic has_vlan;  // its frames carry its VLAN
+    logic [11:0] vlan;  // that VLAN
+    logic [2:0] pcp;  // priority in that tag
+    logic spoof_check;  // its frames come from its own addresses
+    logic listed;  // it has a list of source addresses
+  } vport_view_t;
+  localparam int unsigned VportViewWidth = 67;
+
+  // Which entry of a virtual port's list of source addresses is asked for.
+  typedef struct packed {
+    logic [15:0] function_id;  // the port's function
+    logic [7:0] gid_index;  // entry
+  } vport_source_query_t;
+  localparam int unsigned VportSourceQueryWidth = 24;
+
+  // Answer to a vport_source_query.
+  typedef struct packed {
+    logic valid;  // the list has such an entry
+    logic [127:0] address;  // the address
+  } vport_source_t;
+  localparam int unsigned VportSourceWidth = 129;
+
+  // Which destination is looked for among the virtual ports.
+  typedef struct packed {
+    logic [47:0] mac;  // destination address
+    logic has_tag;  // the frame has a tag
+    logic [11:0] vid;  // VLAN of the tag
+  } vport_route_query_t;
+  localparam int unsigned VportRouteQueryWidth = 61;
+
+  // Answer to a vport_route_query.
+  typedef struct packed {
+    logic found;  // an enabled port has that address and takes that VLAN
+  } vport_route_t;
+  localparam int unsigned VportRouteWidth = 1;
+
 endpackage
 /* verilator lint_on UNUSEDPARAM */

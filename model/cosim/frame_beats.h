@@ -1,7 +1,8 @@
-// Frames on the pins of tx_mac.
+// Frames on the pins of packet_builder and tx_mac.
 #pragma once
 
 #include "common/roce_packet.h"
+#include "common/twin.h"
 #include "cosim/beats.h"
 
 namespace carillon {
@@ -41,14 +42,32 @@ struct frame_codec {
 
   static const buffer_ref& body(const frame_item& item) { return item.bytes; }
 
+  /// The RTL in place of the model makes the bytes that the rules have made: twin_port compares.
+  static void attach(frame_item& item, const twin_rules::item_handles& handles) {
+    item.bytes = handles.frame;
+    item.offset = handles.origin;
+    item.fcs = fcs_of_frame(item.bytes.data() + item.offset, item.length);
+    item.fcs_known = true;
+    item.icrc_known = true;
+  }
+
   static void unpack_rest(const std::uint32_t* /*words*/, unsigned /*index*/,
                           const buffer_ref& /*body*/) {}
 };
 
-/// From packet_builder.
-struct mac_frame_codec : frame_codec<frame_beat> {
+/// With its ICRC. Its FCS is tx_mac's: the model's, which travels beside the bytes, has no pins.
+struct built_frame_codec : frame_codec<frame_beat> {
+  /// tx_mac and rx_mac look at the frame when they take it.
+  static constexpr bool Whole = true;
+
+  static frame_item unpack_first(const std::uint32_t* words, buffer_pool& buffers) {
+    frame_item item = frame_codec::unpack_first(words, buffers);
+    item.looped = beat::unpack(words).looped != 0;
+    return item;
+  }
+
   static void pack(const frame_item& item, unsigned index, unsigned count, std::uint32_t* words) {
-    frame_beat b = packed(item, index, count);
+    beat b = packed(item, index, count);
     b.looped = item.looped;
     b.pack(words);
   }
@@ -62,14 +81,6 @@ struct wire_frame_codec : frame_codec<wire_beat> {
     wire_beat b = packed(item, index, count);
     b.fcs = b.last != 0 ? item.fcs : 0;
     b.pack(words);
-  }
-
-  static void attach(frame_item& item, const twin_rules::item_handles& handles) {
-    item.bytes = handles.frame;
-    item.offset = handles.origin;
-    item.fcs = fcs_of_frame(item.bytes.data() + item.offset, item.length);
-    item.fcs_known = true;
-    item.icrc_known = true;
   }
 };
 
