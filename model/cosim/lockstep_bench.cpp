@@ -17,6 +17,7 @@ struct bench_entry {
 constexpr bench_entry Benches[] = {
     {"packet_builder", run_packet_builder_bench},
     {"payload_dma", run_payload_dma_bench},
+    {"qpc_ram", run_qpc_ram_bench},
     {"tx_mac", run_tx_mac_bench},
     {"uar", run_uar_bench},
     {"wqe_fetch", run_wqe_fetch_bench},

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -71,6 +72,13 @@ class twin_driver : public clocked, private twin_port::listener {
 
   void show_waves(cycle_t t, unsigned half);
 
+  /// Called with what the model remembers and with what the block does, as words of a struct.
+  using word_check =
+      std::function<void(std::span<const std::uint32_t> query, std::span<const std::uint32_t> model,
+                         std::span<const std::uint32_t> rtl)>;
+  /// Asks the block for every word that the model remembers; a run has ended.
+  void read_content(const word_check& check);
+
   void read(const port_state& port, std::uint32_t* words) const;
 
   [[nodiscard]] static bool bit(const std::uint8_t* pin) { return *pin != 0; }
@@ -81,6 +89,8 @@ class twin_driver : public clocked, private twin_port::listener {
   std::string instance_;
   std::unique_ptr<rtl_block> block_;
   std::vector<port_state> ports_;
+
+  [[nodiscard]] const twin_content* content() const { return content_; }
 
  private:
   void on_taken(cycle_t t, twin_port& port) override;
@@ -103,6 +113,7 @@ class twin_driver : public clocked, private twin_port::listener {
   twin_levels tables_;  ///< that lookups are answered from
   bool waves_ = false;
   twin_store* store_;
+  twin_content* content_;
   bool settled_ = false;
   cycle_t unclocked_ = 0;  ///< first cycle without an edge
   std::uint64_t edges_ = 0;

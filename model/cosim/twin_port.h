@@ -195,6 +195,8 @@ struct twin_port_desc {
 struct twin_level_desc {
   const char* name;
   std::uint32_t (*value)(const parameters& params, std::span<stream_base* const> ports, cycle_t t);
+  /// In place of `value`: from the levels that the stage reads.
+  std::uint32_t (*read)(const twin_levels& levels, cycle_t t) = nullptr;
 };
 
 struct twin_desc {

@@ -6,6 +6,7 @@
 #include "cosim/frame_beats.h"
 #include "cosim/packet_builder_beats.h"
 #include "cosim/payload_dma_beats.h"
+#include "cosim/qpc_ram_beats.h"
 #include "cosim/twin_port.h"
 #include "cosim/wqe_fetch_beats.h"
 
@@ -69,6 +70,35 @@ std::uint32_t uar_writes_waiting(const parameters& /*params*/, std::span<stream_
   return visible;
 }
 
+// Levels of qpc_ram
+// ------------------------------------------------------------------------------------------------
+
+template <std::int64_t parameters::nic_t::*Log>
+std::uint32_t ram_setting(const parameters& params, std::span<stream_base* const> /*ports*/,
+                          cycle_t /*t*/) {
+  return static_cast<std::uint32_t>(params.nic.*Log);
+}
+
+std::uint32_t ram_host_memory(const twin_levels& levels, cycle_t /*t*/) {
+  return levels.icm_base != nullptr ? 1 : 0;
+}
+
+std::uint32_t ram_log_sets(const parameters& params, std::span<stream_base* const> /*ports*/,
+                           cycle_t /*t*/) {
+  const auto sets =
+      static_cast<std::uint64_t>(params.nic.icm_cache_lines / params.nic.icm_cache_ways);
+  return static_cast<std::uint32_t>(std::bit_width(sets) - 1);
+}
+
+std::uint32_t ram_base_low(const twin_levels& levels, cycle_t t) {
+  return levels.icm_base == nullptr ? 0 : static_cast<std::uint32_t>(levels.icm_base->read(t));
+}
+
+std::uint32_t ram_base_high(const twin_levels& levels, cycle_t t) {
+  return levels.icm_base == nullptr ? 0
+                                    : static_cast<std::uint32_t>(levels.icm_base->read(t) >> 32);
+}
+
 template <class Query, class Answer>
 twin_lookup_desc lookup(const char* name, decltype(twin_lookup_desc::answer) answer) {
   return {name, Query::Words, Answer::Words, answer};
@@ -91,6 +121,53 @@ const std::vector<twin_desc>& twins() {
                  out<packet_item, payload_beat_codec>("filled"),
                  out<payload_left, payload_note_codec>("left"), out<context_read>("key_reads"),
                  in<context_line>("key_lines")}},
+      {.stage = "qpc_ram",
+       .ports = {in<context_read>("rx_common_read"),
+                 out<context_line>("rx_common_line"),
+                 in<context_read>("rx_responder_read"),
+                 out<context_line>("rx_responder_line"),
+                 in<context_read>("parser_read"),
+                 out<context_line>("parser_line"),
+                 in<context_read>("parser_key_read"),
+                 out<context_line>("parser_key_line"),
+                 in<context_read>("fetch_read"),
+                 out<context_line>("fetch_line"),
+                 in<context_read>("uar_read"),
+                 out<context_line>("uar_line"),
+                 in<context_read>("builder_read"),
+                 out<context_line>("builder_line"),
+                 in<context_read>("payload_read"),
+                 out<context_line>("payload_line"),
+                 in<context_read>("responder_read"),
+                 out<context_line>("responder_line"),
+                 in<context_read>("requester_read"),
+                 out<context_line>("requester_line"),
+                 in<context_read>("completion_read"),
+                 out<context_line>("completion_line"),
+                 in<context_read>("command_read"),
+                 out<context_line>("command_line"),
+                 in<context_write, ram_write_codec>("command_write"),
+                 in<context_write, ram_write_codec>("responder_write"),
+                 in<qp_error, ram_error_codec>("requester_error"),
+                 in<qp_error, ram_error_codec>("responder_error"),
+                 in<key_invalidation, ram_strike_codec>("local_strike"),
+                 in<key_invalidation, ram_strike_codec>("remote_strike"),
+                 out<dma_read, icm_fetch_codec>("icm_fetch"),
+                 in<dma_read_done, icm_answer_codec>("icm_done"),
+                 out<dma_write, icm_store_codec>("icm_store")},
+       .levels = {{"log_qps", ram_setting<&parameters::nic_t::log_max_qp>},
+                  {"log_cqs", ram_setting<&parameters::nic_t::log_max_cq>},
+                  {"log_mkeys", ram_setting<&parameters::nic_t::log_max_mkey>},
+                  {"log_mtts", ram_setting<&parameters::nic_t::log_max_mtt_lines>},
+                  {"log_srqs", ram_setting<&parameters::nic_t::log_max_srq>},
+                  {"log_eqs", ram_setting<&parameters::nic_t::log_max_eq>},
+                  {"host_memory", nullptr, ram_host_memory},
+                  {"log_sets", ram_log_sets},
+                  {"ways", ram_setting<&parameters::nic_t::icm_cache_ways>},
+                  {"misses", ram_setting<&parameters::nic_t::icm_misses>},
+                  {"base_low", nullptr, ram_base_low},
+                  {"base_high", nullptr, ram_base_high}},
+       .lookups = {{"bounds", RamBoundsWords, 1, answer_ram_bounds}}},
       {.stage = "tx_mac",
        .ports = {in<frame_item, built_frame_codec>("frame"),
                  out<frame_item, wire_frame_codec>("wire")},

@@ -360,7 +360,7 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      "3", "WQE fetch", 150, 1, 32, 32, 16, true, true,
      stage_spec::wqe_fetch::TimingTable, 6},
     {"qpc_ram", "context RAM: lines by kind and index, read ports with fixed priority, write-first",
-     "4", "context fetch", 5, 1, 16, 0, 1, true, false,
+     "4", "context fetch", 5, 1, 16, 0, 1, true, true,
      stage_spec::qpc_ram::TimingTable, 6},
     {"wqe_parser", "control, remote address, atomic, datagram, data and inline segments; opcode, size, signature and key checks",
      "5", "WQE parse", 10, 1, 48, 64, 16, true, true,
