@@ -59,11 +59,12 @@ parameters qpc_ram_settings(std::uint64_t seed) {
   return params;
 }
 
-ram_side::ram_side(sim_context& context, const std::string& name, nic_shared& shared, bool memory)
+ram_side::ram_side(sim_context& context, const std::string& name, nic_shared& shared,
+                   bool in_memory)
     : nic(shared),
-      memory(memory),
+      memory(in_memory),
       partitions(context.clock, name + ".partitions", {}),
-      base(context.clock, name + ".base", memory ? 0x40000000 : 0),
+      base(context.clock, name + ".base", in_memory ? 0x40000000 : 0),
       fetches(context, name + ".icm_fetch", spec::IcmReadDepth),
       answers(context, name + ".icm_done", static_cast<unsigned>(context.params.nic.icm_misses)),
       stores(context, name + ".icm_store", spec::Depth),

@@ -7,139 +7,139 @@
 `include "assertions.svh"
 
 module qpc_ram (
-    input  logic                                     clk_i,  // core clock
-    input  logic                                     rst_ni,  // synchronous reset, active low
-    input  logic                                     rx_common_read_valid_i,  // a read is offered - rx_parser
-    output logic                                     rx_common_read_ready_o,  // it is taken - rx_parser
-    input  streams_pkg::ctx_req_t                    rx_common_read_i,  // the read - rx_parser
-    output logic                                     rx_common_line_valid_o,  // a line is there - rx_parser
-    input  logic                                     rx_common_line_ready_i,  // it is taken - rx_parser
-    output streams_pkg::ctx_rsp_t                    rx_common_line_o,  // the line - rx_parser
-    output logic                                     rx_common_line_push_o,  // a line becomes visible - rx_parser
-    input  logic                                     rx_responder_read_valid_i,  // a read is offered - rx_parser
-    output logic                                     rx_responder_read_ready_o,  // it is taken - rx_parser
-    input  streams_pkg::ctx_req_t                    rx_responder_read_i,  // the read - rx_parser
-    output logic                                     rx_responder_line_valid_o,  // a line is there - rx_parser
-    input  logic                                     rx_responder_line_ready_i,  // it is taken - rx_parser
-    output streams_pkg::ctx_rsp_t                    rx_responder_line_o,  // the line - rx_parser
-    output logic                                     rx_responder_line_push_o,  // a line becomes visible - rx_parser
-    input  logic                                     parser_read_valid_i,  // a read is offered - wqe_parser
-    output logic                                     parser_read_ready_o,  // it is taken - wqe_parser
-    input  streams_pkg::ctx_req_t                    parser_read_i,  // the read - wqe_parser
-    output logic                                     parser_line_valid_o,  // a line is there - wqe_parser
-    input  logic                                     parser_line_ready_i,  // it is taken - wqe_parser
-    output streams_pkg::ctx_rsp_t                    parser_line_o,  // the line - wqe_parser
-    output logic                                     parser_line_push_o,  // a line becomes visible - wqe_parser
-    input  logic                                     parser_key_read_valid_i,  // a read is offered - wqe_parser
-    output logic                                     parser_key_read_ready_o,  // it is taken - wqe_parser
-    input  streams_pkg::ctx_req_t                    parser_key_read_i,  // the read - wqe_parser
-    output logic                                     parser_key_line_valid_o,  // a line is there - wqe_parser
-    input  logic                                     parser_key_line_ready_i,  // it is taken - wqe_parser
-    output streams_pkg::ctx_rsp_t                    parser_key_line_o,  // the line - wqe_parser
-    output logic                                     parser_key_line_push_o,  // a line becomes visible - wqe_parser
-    input  logic                                     fetch_read_valid_i,  // a read is offered - wqe_fetch
-    output logic                                     fetch_read_ready_o,  // it is taken - wqe_fetch
-    input  streams_pkg::ctx_req_t                    fetch_read_i,  // the read - wqe_fetch
-    output logic                                     fetch_line_valid_o,  // a line is there - wqe_fetch
-    input  logic                                     fetch_line_ready_i,  // it is taken - wqe_fetch
-    output streams_pkg::ctx_rsp_t                    fetch_line_o,  // the line - wqe_fetch
-    output logic                                     fetch_line_push_o,  // a line becomes visible - wqe_fetch
-    input  logic                                     uar_read_valid_i,  // a read is offered - uar
-    output logic                                     uar_read_ready_o,  // it is taken - uar
-    input  streams_pkg::ctx_req_t                    uar_read_i,  // the read - uar
-    output logic                                     uar_line_valid_o,  // a line is there - uar
-    input  logic                                     uar_line_ready_i,  // it is taken - uar
-    output streams_pkg::ctx_rsp_t                    uar_line_o,  // the line - uar
-    output logic                                     uar_line_push_o,  // a line becomes visible - uar
-    input  logic                                     builder_read_valid_i,  // a read is offered - packet_builder
-    output logic                                     builder_read_ready_o,  // it is taken - packet_builder
-    input  streams_pkg::ctx_req_t                    builder_read_i,  // the read - packet_builder
-    output logic                                     builder_line_valid_o,  // a line is there - packet_builder
-    input  logic                                     builder_line_ready_i,  // it is taken - packet_builder
-    output streams_pkg::ctx_rsp_t                    builder_line_o,  // the line - packet_builder
-    output logic                                     builder_line_push_o,  // a line becomes visible - packet_builder
-    input  logic                                     payload_read_valid_i,  // a read is offered - payload_dma
-    output logic                                     payload_read_ready_o,  // it is taken - payload_dma
-    input  streams_pkg::ctx_req_t                    payload_read_i,  // the read - payload_dma
-    output logic                                     payload_line_valid_o,  // a line is there - payload_dma
-    input  logic                                     payload_line_ready_i,  // it is taken - payload_dma
-    output streams_pkg::ctx_rsp_t                    payload_line_o,  // the line - payload_dma
-    output logic                                     payload_line_push_o,  // a line becomes visible - payload_dma
-    input  logic                                     responder_read_valid_i,  // a read is offered - responder
-    output logic                                     responder_read_ready_o,  // it is taken - responder
-    input  streams_pkg::ctx_req_t                    responder_read_i,  // the read - responder
-    output logic                                     responder_line_valid_o,  // a line is there - responder
-    input  logic                                     responder_line_ready_i,  // it is taken - responder
-    output streams_pkg::ctx_rsp_t                    responder_line_o,  // the line - responder
-    output logic                                     responder_line_push_o,  // a line becomes visible - responder
-    input  logic                                     requester_read_valid_i,  // a read is offered - requester
-    output logic                                     requester_read_ready_o,  // it is taken - requester
-    input  streams_pkg::ctx_req_t                    requester_read_i,  // the read - requester
-    output logic                                     requester_line_valid_o,  // a line is there - requester
-    input  logic                                     requester_line_ready_i,  // it is taken - requester
-    output streams_pkg::ctx_rsp_t                    requester_line_o,  // the line - requester
-    output logic                                     requester_line_push_o,  // a line becomes visible - requester
-    input  logic                                     completion_read_valid_i,  // a read is offered - completion
-    output logic                                     completion_read_ready_o,  // it is taken - completion
-    input  streams_pkg::ctx_req_t                    completion_read_i,  // the read - completion
-    output logic                                     completion_line_valid_o,  // a line is there - completion
-    input  logic                                     completion_line_ready_i,  // it is taken - completion
-    output streams_pkg::ctx_rsp_t                    completion_line_o,  // the line - completion
-    output logic                                     completion_line_push_o,  // a line becomes visible - completion
-    input  logic                                     command_read_valid_i,  // a read is offered - pcie_endpoint
-    output logic                                     command_read_ready_o,  // it is taken - pcie_endpoint
-    input  streams_pkg::ctx_req_t                    command_read_i,  // the read - pcie_endpoint
-    output logic                                     command_line_valid_o,  // a line is there - pcie_endpoint
-    input  logic                                     command_line_ready_i,  // it is taken - pcie_endpoint
-    output streams_pkg::ctx_rsp_t                    command_line_o,  // the line - pcie_endpoint
-    output logic                                     command_line_push_o,  // a line becomes visible - pcie_endpoint
-    input  logic                                     command_write_valid_i,  // a line is offered - pcie_endpoint
-    output logic                                     command_write_ready_o,  // it is taken - pcie_endpoint
-    input  streams_pkg::ram_write_t                  command_write_i,  // the line - pcie_endpoint
-    input  logic                                     responder_write_valid_i,  // a line is offered - responder
-    output logic                                     responder_write_ready_o,  // it is taken - responder
-    input  streams_pkg::ram_write_t                  responder_write_i,  // the line - responder
-    input  logic                                     requester_error_valid_i,  // an error is offered - requester
-    output logic                                     requester_error_ready_o,  // it is taken - requester
-    input  streams_pkg::ram_error_t                  requester_error_i,  // the error - requester
-    input  logic                                     responder_error_valid_i,  // an error is offered - responder
-    output logic                                     responder_error_ready_o,  // it is taken - responder
-    input  streams_pkg::ram_error_t                  responder_error_i,  // the error - responder
-    input  logic                                     local_strike_valid_i,  // an invalidation is offered - tx_sched
-    output logic                                     local_strike_ready_o,  // it is taken - tx_sched
-    input  streams_pkg::ram_strike_t                 local_strike_i,  // the invalidation - tx_sched
-    input  logic                                     remote_strike_valid_i,  // an invalidation is offered - responder
-    output logic                                     remote_strike_ready_o,  // it is taken - responder
-    input  streams_pkg::ram_strike_t                 remote_strike_i,  // the invalidation - responder
-    output logic                                     icm_fetch_valid_o,  // a read of host memory is there - dma_engine
-    input  logic                                     icm_fetch_ready_i,  // it is taken - dma_engine
-    output streams_pkg::icm_fetch_t                  icm_fetch_o,  // the read - dma_engine
-    output logic                                     icm_fetch_push_o,  // a read becomes visible - dma_engine
-    input  logic                                     icm_done_valid_i,  // an answer is offered - dma_engine
-    output logic                                     icm_done_ready_o,  // it is taken - dma_engine
-    input  streams_pkg::icm_answer_t                 icm_done_i,  // the answer - dma_engine
-    output logic                                     icm_store_valid_o,  // a write of host memory is there - dma_engine
-    input  logic                                     icm_store_ready_i,  // it is taken - dma_engine
-    output streams_pkg::icm_store_t                  icm_store_o,  // the write - dma_engine
-    output logic                                     icm_store_push_o,  // a write becomes visible - dma_engine
-    input  logic [4:0]                               log_qps_i,  // log2 of the QPs - level
-    input  logic [4:0]                               log_cqs_i,  // log2 of the CQs - level
-    input  logic [4:0]                               log_mkeys_i,  // log2 of the keys - level
-    input  logic [4:0]                               log_mtts_i,  // log2 of the translation lines - level
-    input  logic [4:0]                               log_srqs_i,  // log2 of the SRQs - level
-    input  logic [4:0]                               log_eqs_i,  // log2 of the EQs - level
-    input  logic                                     host_memory_i,  // lines are in host memory - level
-    input  logic [4:0]                               log_sets_i,  // log2 of the cache's sets - level
-    input  logic [6:0]                               ways_i,  // ways of the cache - level
-    input  logic [8:0]                               misses_i,  // misses under way at most - level
-    input  logic [31:0]                              base_low_i,  // where host memory has the lines - level
-    input  logic [31:0]                              base_high_i,  // likewise; 0: nowhere - level
-    output logic [12*streams_pkg::RamBoundWidth-1:0] bounds_query_o,  // what each reader asks for - partitions
-    input  logic [11:0]                              bounds_i,  // it reaches that - partitions
-    input  logic                                     content_ask_i,  // a line is looked at, after a run - bench
-    input  streams_pkg::ram_query_t                  content_query_i,  // which - bench
-    output streams_pkg::ram_image_t                  content_o,  // it, a cycle later - bench
-    output logic                                     busy_o  // an edge without a transfer may change something - clock gate
+    input  logic                  clk_i,  // core clock
+    input  logic                  rst_ni,  // synchronous reset, active low
+    input  logic                  rx_common_read_valid_i,  // a read is offered - rx_parser
+    output logic                  rx_common_read_ready_o,  // it is taken - rx_parser
+    input  streams_pkg::ctx_req_t rx_common_read_i,  // the read - rx_parser
+    output logic                  rx_common_line_valid_o,  // a line is there - rx_parser
+    input  logic                  rx_common_line_ready_i,  // it is taken - rx_parser
+    output streams_pkg::ctx_rsp_t rx_common_line_o,  // the line - rx_parser
+    output logic                  rx_common_line_push_o,  // a line becomes visible - rx_parser
+    input  logic                  rx_responder_read_valid_i,  // a read is offered - rx_parser
+    output logic                  rx_responder_read_ready_o,  // it is taken - rx_parser
+    input  streams_pkg::ctx_req_t rx_responder_read_i,  // the read - rx_parser
+    output logic                  rx_responder_line_valid_o,  // a line is there - rx_parser
+    input  logic                  rx_responder_line_ready_i,  // it is taken - rx_parser
+    output streams_pkg::ctx_rsp_t rx_responder_line_o,  // the line - rx_parser
+    output logic                  rx_responder_line_push_o,  // a line becomes visible - rx_parser
+    input  logic                  parser_read_valid_i,  // a read is offered - wqe_parser
+    output logic                  parser_read_ready_o,  // it is taken - wqe_parser
+    input  streams_pkg::ctx_req_t parser_read_i,  // the read - wqe_parser
+    output logic                  parser_line_valid_o,  // a line is there - wqe_parser
+    input  logic                  parser_line_ready_i,  // it is taken - wqe_parser
+    output streams_pkg::ctx_rsp_t parser_line_o,  // the line - wqe_parser
+    output logic                  parser_line_push_o,  // a line becomes visible - wqe_parser
+    input  logic                  parser_key_read_valid_i,  // a read is offered - wqe_parser
+    output logic                  parser_key_read_ready_o,  // it is taken - wqe_parser
+    input  streams_pkg::ctx_req_t parser_key_read_i,  // the read - wqe_parser
+    output logic                  parser_key_line_valid_o,  // a line is there - wqe_parser
+    input  logic                  parser_key_line_ready_i,  // it is taken - wqe_parser
+    output streams_pkg::ctx_rsp_t parser_key_line_o,  // the line - wqe_parser
+    output logic                  parser_key_line_push_o,  // a line becomes visible - wqe_parser
+    input  logic                  fetch_read_valid_i,  // a read is offered - wqe_fetch
+    output logic                  fetch_read_ready_o,  // it is taken - wqe_fetch
+    input  streams_pkg::ctx_req_t fetch_read_i,  // the read - wqe_fetch
+    output logic                  fetch_line_valid_o,  // a line is there - wqe_fetch
+    input  logic                  fetch_line_ready_i,  // it is taken - wqe_fetch
+    output streams_pkg::ctx_rsp_t fetch_line_o,  // the line - wqe_fetch
+    output logic                  fetch_line_push_o,  // a line becomes visible - wqe_fetch
+    input  logic                  uar_read_valid_i,  // a read is offered - uar
+    output logic                  uar_read_ready_o,  // it is taken - uar
+    input  streams_pkg::ctx_req_t uar_read_i,  // the read - uar
+    output logic                  uar_line_valid_o,  // a line is there - uar
+    input  logic                  uar_line_ready_i,  // it is taken - uar
+    output streams_pkg::ctx_rsp_t uar_line_o,  // the line - uar
+    output logic                  uar_line_push_o,  // a line becomes visible - uar
+    input  logic                  builder_read_valid_i,  // a read is offered - packet_builder
+    output logic                  builder_read_ready_o,  // it is taken - packet_builder
+    input  streams_pkg::ctx_req_t builder_read_i,  // the read - packet_builder
+    output logic                  builder_line_valid_o,  // a line is there - packet_builder
+    input  logic                  builder_line_ready_i,  // it is taken - packet_builder
+    output streams_pkg::ctx_rsp_t builder_line_o,  // the line - packet_builder
+    output logic                  builder_line_push_o,  // a line becomes visible - packet_builder
+    input  logic                  payload_read_valid_i,  // a read is offered - payload_dma
+    output logic                  payload_read_ready_o,  // it is taken - payload_dma
+    input  streams_pkg::ctx_req_t payload_read_i,  // the read - payload_dma
+    output logic                  payload_line_valid_o,  // a line is there - payload_dma
+    input  logic                  payload_line_ready_i,  // it is taken - payload_dma
+    output streams_pkg::ctx_rsp_t payload_line_o,  // the line - payload_dma
+    output logic                  payload_line_push_o,  // a line becomes visible - payload_dma
+    input  logic                  responder_read_valid_i,  // a read is offered - responder
+    output logic                  responder_read_ready_o,  // it is taken - responder
+    input  streams_pkg::ctx_req_t responder_read_i,  // the read - responder
+    output logic                  responder_line_valid_o,  // a line is there - responder
+    input  logic                  responder_line_ready_i,  // it is taken - responder
+    output streams_pkg::ctx_rsp_t responder_line_o,  // the line - responder
+    output logic                  responder_line_push_o,  // a line becomes visible - responder
+    input  logic                  requester_read_valid_i,  // a read is offered - requester
+    output logic                  requester_read_ready_o,  // it is taken - requester
+    input  streams_pkg::ctx_req_t requester_read_i,  // the read - requester
+    output logic                  requester_line_valid_o,  // a line is there - requester
+    input  logic                  requester_line_ready_i,  // it is taken - requester
+    output streams_pkg::ctx_rsp_t requester_line_o,  // the line - requester
+    output logic                  requester_line_push_o,  // a line becomes visible - requester
+    input  logic                  completion_read_valid_i,  // a read is offered - completion
+    output logic                  completion_read_ready_o,  // it is taken - completion
+    input  streams_pkg::ctx_req_t completion_read_i,  // the read - completion
+    output logic                  completion_line_valid_o,  // a line is there - completion
+    input  logic                  completion_line_ready_i,  // it is taken - completion
+    output streams_pkg::ctx_rsp_t completion_line_o,  // the line - completion
+    output logic                  completion_line_push_o,  // a line becomes visible - completion
+    input  logic                  command_read_valid_i,  // a read is offered - pcie_endpoint
+    output logic                  command_read_ready_o,  // it is taken - pcie_endpoint
+    input  streams_pkg::ctx_req_t command_read_i,  // the read - pcie_endpoint
+    output logic                  command_line_valid_o,  // a line is there - pcie_endpoint
+    input  logic                  command_line_ready_i,  // it is taken - pcie_endpoint
+    output streams_pkg::ctx_rsp_t command_line_o,  // the line - pcie_endpoint
+    output logic                  command_line_push_o,  // a line becomes visible - pcie_endpoint
+    input  logic                  command_write_valid_i,  // a line is offered - pcie_endpoint
+    output logic                  command_write_ready_o,  // it is taken - pcie_endpoint
+    input  streams_pkg::ram_write_t command_write_i,  // the line - pcie_endpoint
+    input  logic                  responder_write_valid_i,  // a line is offered - responder
+    output logic                  responder_write_ready_o,  // it is taken - responder
+    input  streams_pkg::ram_write_t responder_write_i,  // the line - responder
+    input  logic                  requester_error_valid_i,  // an error is offered - requester
+    output logic                  requester_error_ready_o,  // it is taken - requester
+    input  streams_pkg::ram_error_t requester_error_i,  // the error - requester
+    input  logic                  responder_error_valid_i,  // an error is offered - responder
+    output logic                  responder_error_ready_o,  // it is taken - responder
+    input  streams_pkg::ram_error_t responder_error_i,  // the error - responder
+    input  logic                  local_strike_valid_i,  // an invalidation is offered - tx_sched
+    output logic                  local_strike_ready_o,  // it is taken - tx_sched
+    input  streams_pkg::ram_strike_t local_strike_i,  // the invalidation - tx_sched
+    input  logic                  remote_strike_valid_i,  // an invalidation is offered - responder
+    output logic                  remote_strike_ready_o,  // it is taken - responder
+    input  streams_pkg::ram_strike_t remote_strike_i,  // the invalidation - responder
+    output logic                  icm_fetch_valid_o,  // a read of host memory is there - dma_engine
+    input  logic                  icm_fetch_ready_i,  // it is taken - dma_engine
+    output streams_pkg::icm_fetch_t icm_fetch_o,  // the read - dma_engine
+    output logic                  icm_fetch_push_o,  // a read becomes visible - dma_engine
+    input  logic                  icm_done_valid_i,  // an answer is offered - dma_engine
+    output logic                  icm_done_ready_o,  // it is taken - dma_engine
+    input  streams_pkg::icm_answer_t icm_done_i,  // the answer - dma_engine
+    output logic                  icm_store_valid_o,  // a write of it is there - dma_engine
+    input  logic                  icm_store_ready_i,  // it is taken - dma_engine
+    output streams_pkg::icm_store_t icm_store_o,  // the write - dma_engine
+    output logic                  icm_store_push_o,  // a write becomes visible - dma_engine
+    input  logic [4:0]            log_qps_i,  // log2 of the QPs - level
+    input  logic [4:0]            log_cqs_i,  // log2 of the CQs - level
+    input  logic [4:0]            log_mkeys_i,  // log2 of the keys - level
+    input  logic [4:0]            log_mtts_i,  // log2 of the translation lines - level
+    input  logic [4:0]            log_srqs_i,  // log2 of the SRQs - level
+    input  logic [4:0]            log_eqs_i,  // log2 of the EQs - level
+    input  logic                  host_memory_i,  // lines are in host memory - level
+    input  logic [4:0]            log_sets_i,  // log2 of the cache's sets - level
+    input  logic [6:0]            ways_i,  // ways of the cache - level
+    input  logic [8:0]            misses_i,  // misses under way at most - level
+    input  logic [31:0]           base_low_i,  // where host memory has the lines - level
+    input  logic [31:0]           base_high_i,  // likewise; 0: nowhere - level
+    output logic [12*streams_pkg::RamBoundWidth-1:0] bounds_query_o,  // asked - partitions
+    input  logic [11:0]           bounds_i,  // it reaches that - partitions
+    input  logic                  content_ask_i,  // a line is looked at, after a run - bench
+    input  streams_pkg::ram_query_t content_query_i,  // which - bench
+    output streams_pkg::ram_image_t content_o,  // it, a cycle later - bench
+    output logic                  busy_o  // an idle edge may change it - clock gate
 );
 
   localparam int unsigned Readers = 12;
@@ -218,31 +218,31 @@ module qpc_ram (
   logic [Readers*ReqWidth-1:0] reads;
   logic [Readers*RspWidth-1:0] lines;
   assign read_valid = {command_read_valid_i, completion_read_valid_i, requester_read_valid_i,
-      responder_read_valid_i, payload_read_valid_i, builder_read_valid_i, uar_read_valid_i,
-      fetch_read_valid_i, parser_key_read_valid_i, parser_read_valid_i,
-      rx_responder_read_valid_i, rx_common_read_valid_i};
-  assign reads = {command_read_i, completion_read_i, requester_read_i, responder_read_i, payload_read_i,
-      builder_read_i, uar_read_i, fetch_read_i, parser_key_read_i, parser_read_i,
-      rx_responder_read_i, rx_common_read_i};
+      responder_read_valid_i, payload_read_valid_i, builder_read_valid_i,
+      uar_read_valid_i, fetch_read_valid_i, parser_key_read_valid_i,
+      parser_read_valid_i, rx_responder_read_valid_i, rx_common_read_valid_i};
+  assign reads = {command_read_i, completion_read_i, requester_read_i, responder_read_i,
+      payload_read_i, builder_read_i, uar_read_i, fetch_read_i, parser_key_read_i,
+      parser_read_i, rx_responder_read_i, rx_common_read_i};
   assign line_ready = {command_line_ready_i, completion_line_ready_i, requester_line_ready_i,
-      responder_line_ready_i, payload_line_ready_i, builder_line_ready_i, uar_line_ready_i,
-      fetch_line_ready_i, parser_key_line_ready_i, parser_line_ready_i,
-      rx_responder_line_ready_i, rx_common_line_ready_i};
+      responder_line_ready_i, payload_line_ready_i, builder_line_ready_i,
+      uar_line_ready_i, fetch_line_ready_i, parser_key_line_ready_i,
+      parser_line_ready_i, rx_responder_line_ready_i, rx_common_line_ready_i};
   assign {command_read_ready_o, completion_read_ready_o, requester_read_ready_o,
-      responder_read_ready_o, payload_read_ready_o, builder_read_ready_o, uar_read_ready_o,
-      fetch_read_ready_o, parser_key_read_ready_o, parser_read_ready_o,
-      rx_responder_read_ready_o, rx_common_read_ready_o} = read_ready;
+      responder_read_ready_o, payload_read_ready_o, builder_read_ready_o,
+      uar_read_ready_o, fetch_read_ready_o, parser_key_read_ready_o,
+      parser_read_ready_o, rx_responder_read_ready_o, rx_common_read_ready_o} = read_ready;
   assign {command_line_valid_o, completion_line_valid_o, requester_line_valid_o,
-      responder_line_valid_o, payload_line_valid_o, builder_line_valid_o, uar_line_valid_o,
-      fetch_line_valid_o, parser_key_line_valid_o, parser_line_valid_o,
-      rx_responder_line_valid_o, rx_common_line_valid_o} = line_valid;
+        responder_line_valid_o, payload_line_valid_o, builder_line_valid_o,
+        uar_line_valid_o, fetch_line_valid_o, parser_key_line_valid_o,
+        parser_line_valid_o, rx_responder_line_valid_o, rx_common_line_valid_o} = line_valid;
   assign {command_line_push_o, completion_line_push_o, requester_line_push_o,
       responder_line_push_o, payload_line_push_o, builder_line_push_o, uar_line_push_o,
-      fetch_line_push_o, parser_key_line_push_o, parser_line_push_o, rx_responder_line_push_o,
-      rx_common_line_push_o} = line_push;
-  assign {command_line_o, completion_line_o, requester_line_o, responder_line_o, payload_line_o,
-      builder_line_o, uar_line_o, fetch_line_o, parser_key_line_o, parser_line_o,
-      rx_responder_line_o, rx_common_line_o} = lines;
+      fetch_line_push_o, parser_key_line_push_o, parser_line_push_o,
+      rx_responder_line_push_o, rx_common_line_push_o} = line_push;
+  assign {command_line_o, completion_line_o, requester_line_o, responder_line_o,
+      payload_line_o, builder_line_o, uar_line_o, fetch_line_o, parser_key_line_o,
+      parser_line_o, rx_responder_line_o, rx_common_line_o} = lines;
 
   logic [Readers-1:0] room, waiting, front_empty, reader_busy;
   logic [Readers-1:0] take, to_wait, wait_empty, make_empty, serve;

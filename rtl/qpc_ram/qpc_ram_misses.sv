@@ -10,9 +10,9 @@ module qpc_ram_misses #(
 ) (
     input  logic                     clk_i,           // core clock
     input  logic                     rst_ni,          // synchronous reset, active low
-    input  logic [              8:0] registers_i,     // registers that there are - level
-    input  logic                     outdate_i,       // what is read is not wanted any more - memory
-    input  logic                     answer_i,        // a read is answered - memory
+    input  logic [              8:0] registers_i,     // how many there are - level
+    input  logic                     outdate_i,       // what is read is outdated - memory
+    input  logic                     answer_i,        // an answer - memory
     input  streams_pkg::icm_answer_t answer_data_i,   // its answer - memory
     output logic                     fail_o,          // no line comes - readers
     output logic [      IdWidth-1:0] fail_id_o,       // which - readers
@@ -22,19 +22,19 @@ module qpc_ram_misses #(
     input  logic                     write_i,         // a line goes into its register - qpc_ram
     input  logic [      IdWidth-1:0] write_id_i,      // which - qpc_ram
     input  logic [            511:0] write_data_i,    // the line - qpc_ram
-    output logic                     ready_o,         // a line is to be put into the cache - qpc_ram
+    output logic                     ready_o,         // a line is to be put in - qpc_ram
     output logic [      IdWidth-1:0] ready_id_o,      // which - tags
-    output logic                     ready_again_o,   // it is read again instead - qpc_ram
+    output logic                     ready_again_o,   // it is read again - qpc_ram
     output logic                     ready_dirty_o,   // memory has an older one - tags
     output logic [            511:0] ready_data_o,    // the line - lines
     input  logic                     ready_pop_i,     // so it goes - qpc_ram
     input  logic [Finds*IdWidth-1:0] find_i,          // lines that are wanted - readers
     output logic [        Finds-1:0] found_o,         // they have a register - qpc_ram
     output logic [              1:0] free_o,          // registers, 3 for more - qpc_ram
-    input  logic [              1:0] fetch_i,         // lines are asked for, in this order - qpc_ram
+    input  logic [              1:0] fetch_i,         // lines are asked for in turn - qpc_ram
     input  logic [    2*IdWidth-1:0] fetch_id_i,      // which - qpc_ram
     output logic                     wanted_o,        // a line is to be read - memory
-    output logic [        Width-1:0] wanted_number_o, // its register - memory
+    output logic [        Width-1:0] wanted_number_o, // register - memory
     output logic [      IdWidth-1:0] wanted_id_o,     // which - memory
     input  logic                     wanted_pop_i,    // its read leaves - memory
     output logic                     busy_o           // a register is taken - qpc_ram

@@ -38,7 +38,7 @@ module qpc_ram_tags #(
     input  logic [  Looks*IdWidth-1:0] look_id_i,      // lines that are wanted - readers
     output logic [          Looks-1:0] look_hit_o,     // they are here by now - qpc_ram
     output logic [Looks*LineWidth-1:0] look_line_o,    // where - qpc_ram
-    input  logic [                2:0] use_i,          // lines are used, one after the other - qpc_ram
+    input  logic [                2:0] use_i,          // lines are used in turn - qpc_ram
     input  logic [    3*LineWidth-1:0] use_line_i      // which - qpc_ram
 );
 
