@@ -144,7 +144,8 @@ module qpc_ram (
 
   localparam int unsigned Readers = 12;
   localparam int unsigned PortWidth = 4;
-  localparam int unsigned IdWidth = 28;
+  // A line's name: its kind and number, as wide as a word.
+  localparam int unsigned IdWidth = 32;
   localparam int unsigned ReqWidth = streams_pkg::CtxReqWidth;
   localparam int unsigned RspWidth = streams_pkg::CtxRspWidth;
   // Room for the lines of its readers, of 8 bits each.
@@ -329,7 +330,10 @@ module qpc_ram (
 
   logic [1:0] write_found, free;
   logic write_room, miss_write, ready, ready_again, ready_dirty, ready_pop, misses_busy;
-  logic [IdWidth-1:0] ready_id, write_id;
+  logic [IdWidth-1:0] ready_id, write_id, command_id, responder_id, content_id;
+  assign command_id = {4'd0, command_write_i.kind, command_write_i.index};
+  assign responder_id = {4'd0, responder_write_i.kind, responder_write_i.index};
+  assign content_id = {4'd0, content_query_i};
   logic [511:0] ready_data, write_data;
   logic [2*Readers-1:0] found, hits;
   logic [1:0] fetches;
@@ -347,8 +351,7 @@ module qpc_ram (
       .answer_data_i(icm_done_i),
       .fail_o(fail),
       .fail_id_o(fail_id),
-      .write_find_i({responder_write_i.kind, responder_write_i.index, command_write_i.kind,
-                     command_write_i.index}),
+      .write_find_i({responder_id, command_id}),
       .write_found_o(write_found),
       .write_room_o(write_room),
       .write_i(miss_write),
@@ -390,11 +393,10 @@ module qpc_ram (
       .log_sets_i,
       .ways_i,
       .clear_i(moved),
-      .early_id_i({responder_write_i.kind, responder_write_i.index, command_write_i.kind,
-                   command_write_i.index}),
+      .early_id_i({responder_id, command_id}),
       .early_hit_o(early_hit),
       .early_line_o(early_lines),
-      .image_id_i(content_query_i),
+      .image_id_i(content_id),
       .image_hit_o(image_hit),
       .image_line_o(image_line),
       .image_dirty_o(image_dirty),
@@ -423,8 +425,8 @@ module qpc_ram (
   logic write_taken, write_line, write_stalled, write_which;
   assign writes = {responder_write_valid_i, command_write_valid_i};
   assign write_exists = {
-    exists({responder_write_i.kind, responder_write_i.index}, logs),
-    exists({command_write_i.kind, command_write_i.index}, logs)
+    exists(responder_id, logs),
+    exists(command_id, logs)
   };
   assign write_free = host_memory_i ? ~write_exists | early_hit | write_found | {2{write_room}} :
       2'b11;
@@ -435,8 +437,7 @@ module qpc_ram (
   // A write behind one that was taken does not ask for a register.
   assign write_stalled = (writes[0] && !write_free[0]) ||
       (writes[1] && write_which && !write_free[1]);
-  assign write_id = write_which ? {responder_write_i.kind, responder_write_i.index} :
-      {command_write_i.kind, command_write_i.index};
+  assign write_id = write_which ? responder_id : command_id;
   assign write_data = write_which ? responder_write_i.data : command_write_i.data;
   assign write_line = write_taken && write_exists[write_which];
   assign cache_write = host_memory_i && write_line && early_hit[write_which];
@@ -450,113 +451,51 @@ module qpc_ram (
   assign ready_pop = put || (ready && !cache_write && place && ready_again);
   assign store = put && write_back;
 
-  // Reads, in the order of the readers; those that wait come first
+  // Reads
   // ----------------------------------------------------------------------------------------------
   logic [1:0] grants, oks;
   logic [2*PortWidth-1:0] grant_ports;
   logic [2*32-1:0] grant_traces;
   logic [2*IdWidth-1:0] grant_ids;
-  logic [1:0] left, sent, fetched;
-  logic spared, served, empty, hit, coming, full, go, send;
-  logic [IdWidth-1:0] id;
-  logic [CacheWidth-1:0] where;
-  always_comb begin
-    left         = 2'(stages_pkg::QpcRamReadPorts);
-    sent         = '0;
-    fetched      = '0;
-    spared       = host_memory_i && write_stalled;
-    grants       = '0;
-    oks          = '0;
-    grant_ports  = '0;
-    grant_traces = '0;
-    grant_ids    = '0;
-    fetches      = '0;
-    fetch_ids    = '0;
-    use_read     = '0;
-    use_lines    = '0;
-    take         = '0;
-    to_wait      = '0;
-    wait_empty   = '0;
-    make_empty   = '0;
-    serve        = '0;
-    read_ready   = '0;
-    served       = 1'b0;
-    empty        = 1'b0;
-    hit          = 1'b0;
-    coming       = 1'b0;
-    full         = 1'b0;
-    go           = 1'b0;
-    send         = 1'b0;
-    id           = '0;
-    where        = '0;
-    for (int unsigned i = 0; i < Readers; i++) begin
-      // The oldest read that waits
-      served = 1'b0;
-      if (waiting[i]) begin
-        id     = front_ids[IdWidth*i+:IdWidth];
-        empty  = front_empty[i];
-        hit    = !empty && hits[i];
-        where  = hit_lines[CacheWidth*i+:CacheWidth];
-        coming = found[i] || (fetches[0] && fetch_ids[0+:IdWidth] == id) ||
-            (fetches[1] && fetch_ids[IdWidth+:IdWidth] == id);
-        if (!empty && !hit && !coming && nowhere) begin
-          make_empty[i] = 1'b1;
-          empty         = 1'b1;
-        end
-        full   = {1'b0, free} <= {1'b0, fetched} + 3'(spared);
-        served = (empty || hit) && left != '0;
-        if (!empty && !hit && !coming && !full && left != '0) begin
-          fetches[fetched[0]]                     = 1'b1;
-          fetch_ids[IdWidth*fetched[0]+:IdWidth]  = id;
-          fetched                                 = fetched + 2'd1;
-          left                                    = left - 2'd1;
-        end
-      end
-      serve[i] = served;
-      // A new one
-      go = 1'b0;
-      send = served;
-      if (!served) begin
-        id     = read_ids[IdWidth*i+:IdWidth];
-        empty  = !bounds_i[i] || !read_exists[i];
-        hit    = !empty && (!host_memory_i || hits[Readers+i]);
-        where  = hit_lines[CacheWidth*(Readers+i)+:CacheWidth];
-        coming = found[Readers+i] || (fetches[0] && fetch_ids[0+:IdWidth] == id) ||
-            (fetches[1] && fetch_ids[IdWidth+:IdWidth] == id);
-        if (!hit && !coming && nowhere) begin
-          empty = 1'b1;
-        end
-        full = {1'b0, free} <= {1'b0, fetched} + 3'(spared);
-        go   = read_valid[i] && room[i] && left != '0 && (empty || hit || coming || !full);
-        send = go && !waiting[i] && (empty || hit);
-        if (go && !empty && !hit && !coming) begin
-          fetches[fetched[0]]                     = 1'b1;
-          fetch_ids[IdWidth*fetched[0]+:IdWidth]  = id;
-          fetched                                 = fetched + 2'd1;
-        end
-        if (go && !send) begin
-          left = left - 2'd1;
-        end
-      end
-      read_ready[i] = go;
-      take[i]       = go;
-      to_wait[i]    = go && !send;
-      wait_empty[i] = empty;
-      if (send) begin
-        grants[sent[0]]                               = 1'b1;
-        oks[sent[0]]                                  = hit && !empty;
-        grant_ports[PortWidth*sent[0]+:PortWidth]     = PortWidth'(i);
-        grant_traces[32*sent[0]+:32] =
-            served ? front_traces[32*i+:32] : read_traces[32*i+:32];
-        grant_ids[IdWidth*sent[0]+:IdWidth]           = id;
-        use_read[sent[0]]                             = host_memory_i && hit && !empty;
-        use_lines[CacheWidth*sent[0]+:CacheWidth]     = where;
-        sent                                          = sent + 2'd1;
-        left                                          = left - 2'd1;
-      end
-    end
-  end
+  qpc_ram_grants #(
+      .Readers(Readers),
+      .PortWidth(PortWidth),
+      .CacheWidth(CacheWidth)
+  ) u_grants (
+      .host_memory_i,
+      .nowhere_i(nowhere),
+      .spared_i(host_memory_i && write_stalled),
+      .free_i(free),
+      .waiting_i(waiting),
+      .front_empty_i(front_empty),
+      .front_trace_i(front_traces),
+      .front_id_i(front_ids),
+      .valid_i(read_valid),
+      .room_i(room),
+      .reaches_i(bounds_i & read_exists),
+      .trace_i(read_traces),
+      .id_i(read_ids),
+      .hit_i(hits),
+      .line_i(hit_lines),
+      .found_i(found),
+      .serve_o(serve),
+      .make_empty_o(make_empty),
+      .ready_o(read_ready),
+      .wait_o(to_wait),
+      .wait_empty_o(wait_empty),
+      .fetch_o(fetches),
+      .fetch_id_o(fetch_ids),
+      .grant_o(grants),
+      .ok_o(oks),
+      .port_o(grant_ports),
+      .grant_trace_o(grant_traces),
+      .grant_id_o(grant_ids),
+      .use_o(use_read),
+      .use_line_o(use_lines)
+  );
+  assign take = read_ready;
 
+  // ----------------------------------------------------------------------------------------------
   // The lines and their marks
   // ----------------------------------------------------------------------------------------------
   logic ram_write;
@@ -591,7 +530,7 @@ module qpc_ram (
       .data_b_o(ram_data[512+:512]),
       .old_i(store || content_ask_i),
       .old_line_i(!content_ask_i ? LineWidth'(place_line) :
-                  host_memory_i ? LineWidth'(image_line) : line_of(content_query_i)),
+                  host_memory_i ? LineWidth'(image_line) : line_of(content_id)),
       .old_data_o(old_line)
   );
 
@@ -607,7 +546,7 @@ module qpc_ram (
       .update_i(write_line && !host_memory_i),
       .index_i(chip_line),
       .value_i(1'b1),
-      .read_i({line_of(content_query_i), grant_lines}),
+      .read_i({line_of(content_id), grant_lines}),
       .bit_o(known)
   );
 
@@ -630,7 +569,7 @@ module qpc_ram (
       .write_i(write_line),
       .write_id_i(write_id),
       .state_i(write_data[511:509]),
-      .look_i({content_query_i, look_ids}),
+      .look_i({content_id, look_ids}),
       .error_o(look_error),
       .send_error_o(look_send_error),
       .struck_o(look_struck),

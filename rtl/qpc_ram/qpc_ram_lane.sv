@@ -3,7 +3,7 @@
 
 module qpc_ram_lane #(
     parameter  int unsigned PortWidth = 4,
-    localparam int unsigned IdWidth   = 28
+    localparam int unsigned IdWidth   = 32
 ) (
     input  logic                  clk_i,         // core clock
     input  logic                  rst_ni,        // synchronous reset, active low
@@ -58,7 +58,7 @@ module qpc_ram_lane #(
   assign port_o = port_q[PortWidth*Out+:PortWidth];
   always_comb begin
     line_o.trace_id = trace_q[32*Out+:32];
-    {line_o.kind, line_o.index} = look_o;
+    {line_o.kind, line_o.index} = look_o[27:0];
     line_o.valid = ok_q[Out];
     line_o.data = now[512*Out+:512];
     if (ok_q[Out] && (error_i || send_error_i)) begin

@@ -6,7 +6,7 @@ module qpc_ram_marks #(
     parameter  int unsigned LogQps  = 12,
     parameter  int unsigned LogKeys = 14,
     parameter  int unsigned Looks   = 3,
-    localparam int unsigned IdWidth = 28
+    localparam int unsigned IdWidth = 32
 ) (
     input  logic                     clk_i,         // core clock
     input  logic                     rst_ni,        // synchronous reset, active low

@@ -3,7 +3,7 @@
 
 module qpc_ram_memory #(
     parameter  int unsigned RegisterWidth = 5,
-    localparam int unsigned IdWidth       = 28
+    localparam int unsigned IdWidth       = 32
 ) (
     input  logic                     clk_i,            // core clock
     input  logic                     rst_ni,           // synchronous reset, active low

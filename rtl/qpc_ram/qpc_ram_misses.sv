@@ -6,7 +6,7 @@ module qpc_ram_misses #(
     parameter  int unsigned Registers = 32,
     parameter  int unsigned Finds     = 24,
     localparam int unsigned Width     = Registers > 1 ? $clog2(Registers) : 1,
-    localparam int unsigned IdWidth   = 28
+    localparam int unsigned IdWidth   = 32
 ) (
     input  logic                     clk_i,           // core clock
     input  logic                     rst_ni,          // synchronous reset, active low

@@ -3,7 +3,7 @@
 
 module qpc_ram_reader #(
     parameter  int unsigned Depth   = 16,
-    localparam int unsigned IdWidth = 28
+    localparam int unsigned IdWidth = 32
 ) (
     input  logic                  clk_i,          // core clock
     input  logic                  rst_ni,         // synchronous reset, active low
@@ -36,7 +36,7 @@ module qpc_ram_reader #(
   localparam logic [Width-1:0] Last = Width'(Depth - 1);
 
   assign trace_o = request_i.trace_id;
-  assign id_o = {request_i.kind, request_i.index};
+  assign id_o = {4'd0, request_i.kind, request_i.index};
   assign bound_o.function_id = request_i.function_id;
   assign bound_o.kind = request_i.kind;
   assign bound_o.index = request_i.index;
@@ -103,7 +103,7 @@ module qpc_ram_reader #(
         empty_q[read_q] <= 1'b1;
       end
       if (wait_i) begin
-        id_q[IdWidth*write_q+:IdWidth] <= {request_i.kind, request_i.index};
+        id_q[IdWidth*write_q+:IdWidth] <= id_o;
         empty_q[write_q]               <= wait_empty_i;
         write_q                        <= write_q == Last ? '0 : write_q + 1'b1;
       end

@@ -9,7 +9,7 @@ module qpc_ram_tags #(
     parameter  int unsigned Keeps     = 12,
     localparam int unsigned WayWidth  = Ways > 1 ? $clog2(Ways) : 1,
     localparam int unsigned LineWidth = LogSets + WayWidth,
-    localparam int unsigned IdWidth   = 28
+    localparam int unsigned IdWidth   = 32
 ) (
     input  logic                       clk_i,          // core clock
     input  logic                       rst_ni,         // synchronous reset, active low
@@ -50,6 +50,7 @@ module qpc_ram_tags #(
   localparam int unsigned Kinds = 9;
 
   logic [Ways*IdWidth-1:0] tags_mem[Sets];
+  logic [Ways-1:0] valid_mem[Sets];
   logic [Ways-1:0] dirty_mem[Sets];
   logic [Ways*Ways-1:0] used_mem[Sets];  // bit i * Ways + j: i was used later than j
 
@@ -66,6 +67,7 @@ module qpc_ram_tags #(
   assign ids = {put_id_i, image_id_i, early_id_i, look_id_i};
 
   logic [Ports*LogSets-1:0] sets;
+  logic [Ports-1:0] filled;
   logic [Ports*Ways-1:0] valid;
   logic [Ports*Ways*IdWidth-1:0] rows;
   logic [Ports-1:0] hits;
@@ -78,12 +80,14 @@ module qpc_ram_tags #(
   for (genvar p = 0; p < Ports; p++) begin : gen_port
     logic [LogSets-1:0] set;
     logic [Ways*IdWidth-1:0] row;
-    logic [Ways-1:0] match;
+    logic [Ways-1:0] match, valid_row;
     logic [WayWidth-1:0] way;
     assign set = (ids[IdWidth*p+:LogSets] + spread[LogSets*ids[IdWidth*p+24+:4]+:LogSets]) & mask;
     assign row = tags_mem[set];
+    assign valid_row = valid_mem[set];
+    assign valid[Ways*p+:Ways] = filled[p] ? valid_row : '0;
     for (genvar w = 0; w < Ways; w++) begin : gen_match
-      assign match[w] = valid[Ways*p+w] && there[w] &&
+      assign match[w] = filled[p] && valid_row[w] && there[w] &&
           row[IdWidth*w+:IdWidth] == ids[IdWidth*p+:IdWidth];
     end
     always_comb begin
@@ -163,42 +167,40 @@ module qpc_ram_tags #(
         put_here ? place_line_o : lines[LineWidth*l+:LineWidth];
   end
 
-  for (genvar w = 0; w < Ways; w++) begin : gen_valid
-    logic [Ports-1:0] bits;
-    qpc_ram_bits #(
-        .Count(Sets),
-        .Updates(1),
-        .Reads(Ports)
-    ) u_valid (
-        .clk_i,
-        .rst_ni,
-        .clear_i,
-        .update_i(put_i && place_way == WayWidth'(w)),
-        .index_i(place_set),
-        .value_i(1'b1),
-        .read_i(sets),
-        .bit_o(bits)
-    );
-    for (genvar p = 0; p < Ports; p++) begin : gen_bit
-      assign valid[Ways*p+w] = bits[p];
-    end
-  end
+  // Which ways of a set have a line counts only if the set was put into since all was forgotten.
+  qpc_ram_bits #(
+      .Count(Sets),
+      .Updates(1),
+      .Reads(Ports)
+  ) u_filled (
+      .clk_i,
+      .rst_ni,
+      .clear_i,
+      .update_i(put_i),
+      .index_i(place_set),
+      .value_i(1'b1),
+      .read_i(sets),
+      .bit_o(filled)
+  );
 
   logic [Ways*IdWidth-1:0] put_row;
-  logic [Ways-1:0] put_dirty, set_dirty;
+  logic [Ways-1:0] put_valid, put_dirty, set_dirty;
   logic [LogSets-1:0] dirty_set;
   assign dirty_set = dirty_line_i[LineWidth-1:WayWidth];
   always_comb begin
-    put_row                              = place_row;
-    put_row[IdWidth*place_way+:IdWidth]  = put_id_i;
-    put_dirty                            = place_dirty;
-    put_dirty[place_way]                 = put_dirty_i;
-    set_dirty                            = dirty_mem[dirty_set];
+    put_row = place_row;
+    put_row[IdWidth*place_way+:IdWidth] = put_id_i;
+    put_valid = place_there;
+    put_valid[place_way] = 1'b1;
+    put_dirty = place_dirty;
+    put_dirty[place_way] = put_dirty_i;
+    set_dirty = dirty_mem[dirty_set];
     set_dirty[dirty_line_i[WayWidth-1:0]] = 1'b1;
   end
   always_ff @(posedge clk_i) begin
     if (put_i) begin
       tags_mem[place_set] <= put_row;
+      valid_mem[place_set] <= put_valid;
     end
     if (put_i) begin
       dirty_mem[place_set] <= put_dirty;
