@@ -24,6 +24,7 @@ qpc_ram::qpc_ram(const sc_core::sc_module_name& name, nic_shared& nic, const por
     connected.icm->reads.from(*this, site());
     connected.icm->done.to(*this, site());
     connected.icm->writes.from(*this, site());
+    connected.icm->base.wakes(*this);
   }
   for (auto& [input, blockers] : rules_.waits()) {
     watch(*input, std::move(blockers));

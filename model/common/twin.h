@@ -114,7 +114,7 @@ class twin_content {
 struct twin_levels {
   const level<vport_table>* vports = nullptr;
   const level<partition_table>* partitions = nullptr;
-  const level<std::uint64_t>* icm_base = nullptr;
+  level<std::uint64_t>* icm_base = nullptr;  ///< a change is something to do in itself
 };
 
 struct twin_request {

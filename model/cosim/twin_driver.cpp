@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "common/error.h"
 #include "cosim/rtl_domain.h"
@@ -68,6 +69,9 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
                  "{}: the stage or the RTL can be asked what it remembers, the other cannot",
                  instance_);
   open_waves();
+  if (tables_.icm_base != nullptr) {
+    tables_.icm_base->wakes(*this);
+  }
   drive_levels(0);
   block_->reset();
   domain_.join(*this);
@@ -179,11 +183,20 @@ bool twin_driver::transfers_output(cycle_t t) const {
   });
 }
 
+bool twin_driver::level_moved(cycle_t t) {
+  if (tables_.icm_base == nullptr) {
+    return false;
+  }
+  const std::uint64_t seen = std::exchange(moves_, tables_.icm_base->changes(t));
+  return seen != moves_;
+}
+
 void twin_driver::settle(cycle_t t) {
   // What others took of an output in this cycle is known only after all transfers; then the block
   // settles later.
   settled_ = false;
-  if (!block_->busy() && !offers_input(t)) {
+  const bool moved = level_moved(t);
+  if (!block_->busy() && !offers_input(t) && !moved) {
     return;
   }
   for (const port_state& each : ports_) {

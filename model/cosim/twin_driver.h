@@ -99,6 +99,8 @@ class twin_driver : public clocked, private twin_port::listener {
   void settle_block(cycle_t t);
   [[nodiscard]] bool answer(cycle_t t, std::size_t index);
   [[nodiscard]] bool offers_input(cycle_t t) const;
+  /// A level has changed that the block acts on by itself.
+  [[nodiscard]] bool level_moved(cycle_t t);
   [[nodiscard]] bool transfers_output(cycle_t t) const;
   void idle_edge(cycle_t t);
   void open_waves();
@@ -114,6 +116,7 @@ class twin_driver : public clocked, private twin_port::listener {
   bool waves_ = false;
   twin_store* store_;
   twin_content* content_;
+  std::uint64_t moves_ = 0;  ///< changes of where contexts are that the block has seen
   bool settled_ = false;
   cycle_t unclocked_ = 0;  ///< first cycle without an edge
   std::uint64_t edges_ = 0;

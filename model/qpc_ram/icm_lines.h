@@ -28,7 +28,7 @@ class icm_lines {
     stream<dma_read>& reads;
     stream<dma_read_done>& done;
     stream<dma_write>& writes;
-    const level<std::uint64_t>& base;  ///< where the PF's driver wants the contexts; 0: nowhere
+    level<std::uint64_t>& base;  ///< where the PF's driver wants the contexts; 0: nowhere
   };
 
   enum class outcome : std::uint8_t {
