@@ -101,6 +101,7 @@ struct nic::parts {
   void build(frame_sink& sink, const nic_options& options);
   void build_tx_mac(frame_sink& sink, const nic_options& options);
   void build_rx_parser(const nic_options& options);
+  void build_icm(const nic_options& options);
 
   [[nodiscard]] std::string path(const char* stage_name) const {
     return shared.name + "_" + stage_name;
@@ -149,7 +150,8 @@ struct nic::parts {
   context_pair uar_context{make, "uar", ShortQueue, LineQueue};
   context_pair builder_context{make, "packet_builder", stage_spec::packet_builder::CtxReadDepth,
                                LineQueue};
-  context_pair responder_keys{make, "responder", 64, 64};
+  context_pair responder_keys{make, "responder", stage_spec::qpc_ram::ResponderLines,
+                              stage_spec::qpc_ram::ResponderLines};
   context_pair completion_context{make, "completion", ShortQueue, LineQueue};
   context_pair command_context{make, "pcie_endpoint", ShortQueue, LineQueue};
   std::unique_ptr<stream<context_write>> command_lines =
@@ -333,13 +335,26 @@ void nic::parts::build_rx_parser(const nic_options& options) {
   add_twin<rx_parser>(io, options);
 }
 
-void nic::parts::build(frame_sink& sink, const nic_options& options) {
-  if (shared.context.params.nic.icm == nic_icm::HostMemory) {
-    icm_dma.emplace(make, "qpc_ram", DmaQueue,
-                    static_cast<unsigned>(shared.context.params.nic.icm_misses));
-    icm_writes = make.of<dma_write>("qpc_ram.dma_write", LineQueue);
-    icm.emplace(icm_lines::ports{*icm_dma->reads, *icm_dma->done, *icm_writes, icm_base});
+/// A twin of qpc_ram has these ports even if the contexts are on the chip.
+void nic::parts::build_icm(const nic_options& options) {
+  const bool host_memory = shared.context.params.nic.icm == nic_icm::HostMemory;
+  const auto chosen = options.impl.find(qpc_ram::Row);
+  if (!host_memory && (chosen == options.impl.end() || chosen->second == impl_kind::model)) {
+    return;
   }
+  icm_dma.emplace(make, "qpc_ram", stage_spec::qpc_ram::IcmReadDepth,
+                  static_cast<unsigned>(shared.context.params.nic.icm_misses));
+  icm_writes = make.of<dma_write>("qpc_ram.dma_write", LineQueue);
+  if (!host_memory) {
+    icm_dma->reads->keep_private();
+    icm_dma->done->keep_private();
+    icm_writes->keep_private();
+  }
+  icm.emplace(icm_lines::ports{*icm_dma->reads, *icm_dma->done, *icm_writes, icm_base});
+}
+
+void nic::parts::build(frame_sink& sink, const nic_options& options) {
+  build_icm(options);
   add_twin<pcie_rx>(
       {port, arrivals.tlps(), functions, *uar_writes, *uar_reads, *register_writes, *register_reads,
        *completion_tlps, *refusals, *config_requests, *request_errors},
@@ -387,24 +402,27 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                         *msix_commands, msix_pending_bits});
 
   // Priority: receive lookup, stage 4, fetch, doorbells, what is left.
-  add<qpc_ram>("qpc_ram",
-               qpc_ram::ports{{{*rx_common.reads, *rx_common.lines, "rx_parser"},
-                               {*rx_responder.reads, *rx_responder.lines, "rx_parser"},
-                               {*parser_context.reads, *parser_context.lines, "qpc_ram"},
-                               {*parser_keys.reads, *parser_keys.lines, "wqe_parser"},
-                               {*fetch_context.reads, *fetch_context.lines, "wqe_fetch"},
-                               {*uar_context.reads, *uar_context.lines, "uar"},
-                               {*builder_context.reads, *builder_context.lines, "packet_builder"},
-                               {*payload_keys.reads, *payload_keys.lines, "payload_dma"},
-                               {*responder_keys.reads, *responder_keys.lines, "responder"},
-                               {*requester_keys.reads, *requester_keys.lines, "requester"},
-                               {*completion_context.reads, *completion_context.lines, "completion"},
-                               {*command_context.reads, *command_context.lines, "pcie_endpoint"}},
-                              {command_lines.get(), responder_lines.get()},
-                              {requester_errors.get(), responder_errors.get()},
-                              {local_invalidations.get(), remote_invalidations.get()},
-                              &partitions,
-                              icm ? &*icm : nullptr});
+  const bool host_memory = shared.context.params.nic.icm == nic_icm::HostMemory;
+  add_twin<qpc_ram>(
+      qpc_ram::ports{{{*rx_common.reads, *rx_common.lines, "rx_parser"},
+                      {*rx_responder.reads, *rx_responder.lines, "rx_parser"},
+                      {*parser_context.reads, *parser_context.lines, "qpc_ram"},
+                      {*parser_keys.reads, *parser_keys.lines, "wqe_parser"},
+                      {*fetch_context.reads, *fetch_context.lines, "wqe_fetch"},
+                      {*uar_context.reads, *uar_context.lines, "uar"},
+                      {*builder_context.reads, *builder_context.lines, "packet_builder"},
+                      {*payload_keys.reads, *payload_keys.lines, "payload_dma"},
+                      {*responder_keys.reads, *responder_keys.lines, "responder"},
+                      {*requester_keys.reads, *requester_keys.lines, "requester"},
+                      {*completion_context.reads, *completion_context.lines, "completion"},
+                      {*command_context.reads, *command_context.lines, "pcie_endpoint"}},
+                     {command_lines.get(), responder_lines.get()},
+                     {requester_errors.get(), responder_errors.get()},
+                     {local_invalidations.get(), remote_invalidations.get()},
+                     &partitions,
+                     host_memory ? &*icm : nullptr,
+                     !host_memory && icm ? &*icm : nullptr},
+      options);
   dma_engine::ports masters{port,
                             {{*fetch_dma.reads, *fetch_dma.done, "wqe_fetch"},
                              {*payload_reads.reads, *payload_reads.done, "payload_dma"},
@@ -419,7 +437,7 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                             *completion_tlps,
                             functions,
                             *completion_errors};
-  if (icm) {
+  if (host_memory) {
     masters.reads.push_back({*icm_dma->reads, *icm_dma->done, "qpc_ram"});
     masters.writes.push_back({*icm_writes, "qpc_ram"});
   }

@@ -18,6 +18,7 @@ constexpr bench_entry Benches[] = {
     {"packet_builder", run_packet_builder_bench},
     {"payload_dma", run_payload_dma_bench},
     {"pcie_rx", run_pcie_rx_bench},
+    {"qpc_ram", run_qpc_ram_bench},
     {"rx_parser", run_rx_parser_bench},
     {"tx_mac", run_tx_mac_bench},
     {"uar", run_uar_bench},

@@ -54,6 +54,16 @@ struct rtl_lookup {
   void* answer;
 };
 
+/// The port at which a block is asked for a word that it remembers, when a run has ended: the answer
+/// is there after one edge.
+struct rtl_content_pins {
+  std::uint8_t* ask = nullptr;
+  std::size_t query_bytes = 0;
+  void* query = nullptr;
+  std::size_t answer_bytes = 0;
+  const void* answer = nullptr;
+};
+
 /// All that a block has beside its clock and reset, each kind in the order of the stage's port
 /// table.
 struct block_pins {
@@ -61,6 +71,7 @@ struct block_pins {
   std::vector<rtl_level> levels = {};
   std::vector<rtl_lookup> lookups = {};  ///< in the order in which they are answered
   rtl_store_pins store = {};             ///< without `line` if the block has no such port
+  rtl_content_pins content = {};         ///< without `ask` likewise
 };
 
 /// A flop or memory of a block, by its path in the RTL.

@@ -151,11 +151,17 @@ inline constexpr unsigned Ram = 4;
 inline constexpr unsigned ReadPorts = 2;
 // writes a cycle and bank (assumed)
 inline constexpr unsigned WritePorts = 1;
+// entries of the stream of lines to the responder, and of its requests (assumed)
+inline constexpr unsigned ResponderLines = 64;
+// entries of the stream of reads of host memory (assumed)
+inline constexpr unsigned IcmReadDepth = 64;
 inline constexpr stage_timing_desc TimingTable[] = {
     {"hop", 1, "assumed", "request to the RAM"},
     {"ram", 4, "assumed", "RAM access"},
     {"read_ports", 2, "assumed", "reads a cycle and bank"},
     {"write_ports", 1, "assumed", "writes a cycle and bank"},
+    {"responder_lines", 64, "assumed", "entries of the stream of lines to the responder, and of its requests"},
+    {"icm_read_depth", 64, "assumed", "entries of the stream of reads of host memory"},
 };
 }  // namespace qpc_ram
 
@@ -396,8 +402,8 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      "3", "WQE fetch", 150, 1, 32, 32, 16, true, true,
      stage_spec::wqe_fetch::TimingTable, 6},
     {"qpc_ram", "context RAM: lines by kind and index, read ports with fixed priority, write-first",
-     "4", "context fetch", 5, 1, 16, 0, 1, true, false,
-     stage_spec::qpc_ram::TimingTable, 4},
+     "4", "context fetch", 5, 1, 16, 0, 1, true, true,
+     stage_spec::qpc_ram::TimingTable, 6},
     {"wqe_parser", "control, remote address, atomic, datagram, data and inline segments; opcode, size, signature and key checks",
      "5", "WQE parse", 10, 1, 48, 64, 16, true, true,
      stage_spec::wqe_parser::TimingTable, 7},

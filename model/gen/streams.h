@@ -640,6 +640,345 @@ struct ctx_rsp {
   bool operator==(const ctx_rsp&) const = default;
 };
 
+// A whole line for the context RAM.
+struct ram_write {
+  static constexpr unsigned Width = 540;
+  static constexpr unsigned Words = 17;
+  static constexpr const char* Name = "ram_write";
+  static constexpr std::array<stream_field_desc, 3> Fields = {{
+      {"kind", 536, 4},
+      {"index", 512, 24},
+      {"data", 0, 512},
+  }};
+
+  // table
+  line_kind kind{};
+  // line of the table
+  std::uint32_t index{};
+  // the line
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 17 * sizeof *w);
+    bytes::put_bits(w, 536, 4, static_cast<std::uint64_t>(kind));
+    bytes::put_bits(w, 512, 24, index);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static ram_write unpack(const std::uint32_t* w) {
+    ram_write x;
+    x.kind = static_cast<line_kind>(bytes::get_bits(w, 536, 4));
+    x.index = static_cast<std::uint32_t>(bytes::get_bits(w, 512, 24));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const ram_write&) const = default;
+};
+
+// A QP has failed, requester and responder to qpc_ram.
+struct ram_error {
+  static constexpr unsigned Width = 25;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "ram_error";
+  static constexpr std::array<stream_field_desc, 2> Fields = {{
+      {"qpn", 1, 24},
+      {"send_queue_only", 0, 1},
+  }};
+
+  // QP
+  std::uint32_t qpn{};
+  // its send queue alone
+  std::uint8_t send_queue_only{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 1, 24, qpn);
+    bytes::put_bits(w, 0, 1, send_queue_only);
+  }
+
+  [[nodiscard]] static ram_error unpack(const std::uint32_t* w) {
+    ram_error x;
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 1, 24));
+    x.send_queue_only = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 1));
+    return x;
+  }
+
+  bool operator==(const ram_error&) const = default;
+};
+
+// A memory key is invalidated, tx_sched and responder to qpc_ram.
+struct ram_strike {
+  static constexpr unsigned Width = 24;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "ram_strike";
+  static constexpr std::array<stream_field_desc, 1> Fields = {{
+      {"index", 0, 24},
+  }};
+
+  // index of the key
+  std::uint32_t index{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 0, 24, index);
+  }
+
+  [[nodiscard]] static ram_strike unpack(const std::uint32_t* w) {
+    ram_strike x;
+    x.index = static_cast<std::uint32_t>(bytes::get_bits(w, 0, 24));
+    return x;
+  }
+
+  bool operator==(const ram_strike&) const = default;
+};
+
+// What qpc_ram asks the partition table for each reader: whether the function reaches the line.
+struct ram_bound {
+  static constexpr unsigned Width = 44;
+  static constexpr unsigned Words = 2;
+  static constexpr const char* Name = "ram_bound";
+  static constexpr std::array<stream_field_desc, 3> Fields = {{
+      {"function_id", 28, 16},
+      {"kind", 24, 4},
+      {"index", 0, 24},
+  }};
+
+  // who asks
+  std::uint16_t function_id{};
+  // table
+  line_kind kind{};
+  // line of the table
+  std::uint32_t index{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 2 * sizeof *w);
+    bytes::put_bits(w, 28, 16, function_id);
+    bytes::put_bits(w, 24, 4, static_cast<std::uint64_t>(kind));
+    bytes::put_bits(w, 0, 24, index);
+  }
+
+  [[nodiscard]] static ram_bound unpack(const std::uint32_t* w) {
+    ram_bound x;
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 28, 16));
+    x.kind = static_cast<line_kind>(bytes::get_bits(w, 24, 4));
+    x.index = static_cast<std::uint32_t>(bytes::get_bits(w, 0, 24));
+    return x;
+  }
+
+  bool operator==(const ram_bound&) const = default;
+};
+
+// Read of a line in host memory, on behalf of the PF, qpc_ram to dma_engine.
+struct icm_fetch {
+  static constexpr unsigned Width = 72;
+  static constexpr unsigned Words = 3;
+  static constexpr const char* Name = "icm_fetch";
+  static constexpr std::array<stream_field_desc, 2> Fields = {{
+      {"address", 8, 64},
+      {"cookie", 0, 8},
+  }};
+
+  // IOVA
+  std::uint64_t address{};
+  // register of the miss, comes back with the answer
+  std::uint8_t cookie{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 3 * sizeof *w);
+    bytes::put_bits(w, 8, 64, address);
+    bytes::put_bits(w, 0, 8, cookie);
+  }
+
+  [[nodiscard]] static icm_fetch unpack(const std::uint32_t* w) {
+    icm_fetch x;
+    x.address = static_cast<std::uint64_t>(bytes::get_bits(w, 8, 64));
+    x.cookie = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 8));
+    return x;
+  }
+
+  bool operator==(const icm_fetch&) const = default;
+};
+
+// Such a read is answered, dma_engine to qpc_ram.
+struct icm_answer {
+  static constexpr unsigned Width = 523;
+  static constexpr unsigned Words = 17;
+  static constexpr const char* Name = "icm_answer";
+  static constexpr std::array<stream_field_desc, 3> Fields = {{
+      {"cookie", 515, 8},
+      {"status", 512, 3},
+      {"data", 0, 512},
+  }};
+
+  // register of the miss
+  std::uint8_t cookie{};
+  // how it ended; the bytes count only when ok
+  read_result status{};
+  // the line
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 17 * sizeof *w);
+    bytes::put_bits(w, 515, 8, cookie);
+    bytes::put_bits(w, 512, 3, static_cast<std::uint64_t>(status));
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static icm_answer unpack(const std::uint32_t* w) {
+    icm_answer x;
+    x.cookie = static_cast<std::uint8_t>(bytes::get_bits(w, 515, 8));
+    x.status = static_cast<read_result>(bytes::get_bits(w, 512, 3));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const icm_answer&) const = default;
+};
+
+// A line goes back to host memory, on behalf of the PF, qpc_ram to dma_engine.
+struct icm_store {
+  static constexpr unsigned Width = 576;
+  static constexpr unsigned Words = 18;
+  static constexpr const char* Name = "icm_store";
+  static constexpr std::array<stream_field_desc, 2> Fields = {{
+      {"address", 512, 64},
+      {"data", 0, 512},
+  }};
+
+  // IOVA
+  std::uint64_t address{};
+  // the line
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 18 * sizeof *w);
+    bytes::put_bits(w, 512, 64, address);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static icm_store unpack(const std::uint32_t* w) {
+    icm_store x;
+    x.address = static_cast<std::uint64_t>(bytes::get_bits(w, 512, 64));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const icm_store&) const = default;
+};
+
+// Which line of qpc_ram is looked at when a run has ended.
+struct ram_query {
+  static constexpr unsigned Width = 28;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "ram_query";
+  static constexpr std::array<stream_field_desc, 2> Fields = {{
+      {"kind", 24, 4},
+      {"index", 0, 24},
+  }};
+
+  // table
+  line_kind kind{};
+  // line of the table
+  std::uint32_t index{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 24, 4, static_cast<std::uint64_t>(kind));
+    bytes::put_bits(w, 0, 24, index);
+  }
+
+  [[nodiscard]] static ram_query unpack(const std::uint32_t* w) {
+    ram_query x;
+    x.kind = static_cast<line_kind>(bytes::get_bits(w, 24, 4));
+    x.index = static_cast<std::uint32_t>(bytes::get_bits(w, 0, 24));
+    return x;
+  }
+
+  bool operator==(const ram_query&) const = default;
+};
+
+// What qpc_ram remembers of a line.
+struct ram_image {
+  static constexpr unsigned Width = 518;
+  static constexpr unsigned Words = 17;
+  static constexpr const char* Name = "ram_image";
+  static constexpr std::array<stream_field_desc, 7> Fields = {{
+      {"held", 517, 1},
+      {"dirty", 516, 1},
+      {"error", 515, 1},
+      {"send_error", 514, 1},
+      {"alive", 513, 1},
+      {"struck", 512, 1},
+      {"data", 0, 512},
+  }};
+
+  // it is on the chip
+  std::uint8_t held{};
+  // memory has an older one
+  std::uint8_t dirty{};
+  // the QP has failed
+  std::uint8_t error{};
+  // its send queue has
+  std::uint8_t send_error{};
+  // the QP's last written state is not RESET
+  std::uint8_t alive{};
+  // the key is invalidated
+  std::uint8_t struck{};
+  // the line below the marks, zero if it is not held
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 17 * sizeof *w);
+    bytes::put_bits(w, 517, 1, held);
+    bytes::put_bits(w, 516, 1, dirty);
+    bytes::put_bits(w, 515, 1, error);
+    bytes::put_bits(w, 514, 1, send_error);
+    bytes::put_bits(w, 513, 1, alive);
+    bytes::put_bits(w, 512, 1, struck);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static ram_image unpack(const std::uint32_t* w) {
+    ram_image x;
+    x.held = static_cast<std::uint8_t>(bytes::get_bits(w, 517, 1));
+    x.dirty = static_cast<std::uint8_t>(bytes::get_bits(w, 516, 1));
+    x.error = static_cast<std::uint8_t>(bytes::get_bits(w, 515, 1));
+    x.send_error = static_cast<std::uint8_t>(bytes::get_bits(w, 514, 1));
+    x.alive = static_cast<std::uint8_t>(bytes::get_bits(w, 513, 1));
+    x.struck = static_cast<std::uint8_t>(bytes::get_bits(w, 512, 1));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const ram_image&) const = default;
+};
+
 // Checked work request, wqe_parser to tx_sched. All fields but first, last and data are the same
 // in every beat.
 struct work_beat {
@@ -2831,14 +3170,16 @@ struct vport_route {
 };
 
 using stream_types = bytes::type_list<
-    wqe_beat, fetch_command, refetch_beat, wqe_read, wqe_answer, ctx_req, ctx_rsp, work_beat,
-    frame_beat, wire_beat, tlp_beat, function_windows, completion_beat, config_request_beat,
-    pcie_error_beat, rx_frame_beat, rx_packet_beat, rx_commit, rx_end, steer_query, steer_answer,
-    mmio_write_beat, mmio_read_beat, mmio_answer_beat, doorbell_beat, queue_doorbell_beat,
-    packet_grant, payload_read, payload_answer, payload_beat, payload_note, direct_beat,
-    vport_query, vport_view, vport_source_query, vport_source, vport_route_query, vport_route>;
+    wqe_beat, fetch_command, refetch_beat, wqe_read, wqe_answer, ctx_req, ctx_rsp, ram_write,
+    ram_error, ram_strike, ram_bound, icm_fetch, icm_answer, icm_store, ram_query, ram_image,
+    work_beat, frame_beat, wire_beat, tlp_beat, function_windows, completion_beat,
+    config_request_beat, pcie_error_beat, rx_frame_beat, rx_packet_beat, rx_commit, rx_end,
+    steer_query, steer_answer, mmio_write_beat, mmio_read_beat, mmio_answer_beat, doorbell_beat,
+    queue_doorbell_beat, packet_grant, payload_read, payload_answer, payload_beat, payload_note,
+    direct_beat, vport_query, vport_view, vport_source_query, vport_source, vport_route_query,
+    vport_route>;
 
-inline constexpr std::array<stream_desc, 38> StreamTable = {{
+inline constexpr std::array<stream_desc, 47> StreamTable = {{
     {"wqe_beat", 620, wqe_beat::Fields.data(), 11},
     {"fetch_command", 539, fetch_command::Fields.data(), 3},
     {"refetch_beat", 48, refetch_beat::Fields.data(), 3},
@@ -2846,6 +3187,15 @@ inline constexpr std::array<stream_desc, 38> StreamTable = {{
     {"wqe_answer", 2056, wqe_answer::Fields.data(), 3},
     {"ctx_req", 76, ctx_req::Fields.data(), 4},
     {"ctx_rsp", 573, ctx_rsp::Fields.data(), 5},
+    {"ram_write", 540, ram_write::Fields.data(), 3},
+    {"ram_error", 25, ram_error::Fields.data(), 2},
+    {"ram_strike", 24, ram_strike::Fields.data(), 1},
+    {"ram_bound", 44, ram_bound::Fields.data(), 3},
+    {"icm_fetch", 72, icm_fetch::Fields.data(), 2},
+    {"icm_answer", 523, icm_answer::Fields.data(), 3},
+    {"icm_store", 576, icm_store::Fields.data(), 2},
+    {"ram_query", 28, ram_query::Fields.data(), 2},
+    {"ram_image", 518, ram_image::Fields.data(), 7},
     {"work_beat", 965, work_beat::Fields.data(), 25},
     {"frame_beat", 581, frame_beat::Fields.data(), 10},
     {"wire_beat", 612, wire_beat::Fields.data(), 10},

@@ -62,6 +62,8 @@ package stages_pkg;
   localparam int unsigned QpcRamRam = 4;
   localparam int unsigned QpcRamReadPorts = 2;
   localparam int unsigned QpcRamWritePorts = 1;
+  localparam int unsigned QpcRamResponderLines = 64;
+  localparam int unsigned QpcRamIcmReadDepth = 64;
 
   // control, remote address, atomic, datagram, data and inline segments; opcode, size, signature
   // and key checks

@@ -172,6 +172,76 @@ package streams_pkg;
   } ctx_rsp_t;
   localparam int unsigned CtxRspWidth = 573;
 
+  // A whole line for the context RAM.
+  typedef struct packed {
+    logic [3:0] kind;  // table; line_kind_e
+    logic [23:0] index;  // line of the table
+    logic [511:0] data;  // the line
+  } ram_write_t;
+  localparam int unsigned RamWriteWidth = 540;
+
+  // A QP has failed, requester and responder to qpc_ram.
+  typedef struct packed {
+    logic [23:0] qpn;  // QP
+    logic send_queue_only;  // its send queue alone
+  } ram_error_t;
+  localparam int unsigned RamErrorWidth = 25;
+
+  // A memory key is invalidated, tx_sched and responder to qpc_ram.
+  typedef struct packed {
+    logic [23:0] index;  // index of the key
+  } ram_strike_t;
+  localparam int unsigned RamStrikeWidth = 24;
+
+  // What qpc_ram asks the partition table for each reader: whether the function reaches the line.
+  typedef struct packed {
+    logic [15:0] function_id;  // who asks
+    logic [3:0] kind;  // table; line_kind_e
+    logic [23:0] index;  // line of the table
+  } ram_bound_t;
+  localparam int unsigned RamBoundWidth = 44;
+
+  // Read of a line in host memory, on behalf of the PF, qpc_ram to dma_engine.
+  typedef struct packed {
+    logic [63:0] address;  // IOVA
+    logic [7:0] cookie;  // register of the miss, comes back with the answer
+  } icm_fetch_t;
+  localparam int unsigned IcmFetchWidth = 72;
+
+  // Such a read is answered, dma_engine to qpc_ram.
+  typedef struct packed {
+    logic [7:0] cookie;  // register of the miss
+    logic [2:0] status;  // how it ended; the bytes count only when ok; read_result_e
+    logic [511:0] data;  // the line
+  } icm_answer_t;
+  localparam int unsigned IcmAnswerWidth = 523;
+
+  // A line goes back to host memory, on behalf of the PF, qpc_ram to dma_engine.
+  typedef struct packed {
+    logic [63:0] address;  // IOVA
+    logic [511:0] data;  // the line
+  } icm_store_t;
+  localparam int unsigned IcmStoreWidth = 576;
+
+  // Which line of qpc_ram is looked at when a run has ended.
+  typedef struct packed {
+    logic [3:0] kind;  // table; line_kind_e
+    logic [23:0] index;  // line of the table
+  } ram_query_t;
+  localparam int unsigned RamQueryWidth = 28;
+
+  // What qpc_ram remembers of a line.
+  typedef struct packed {
+    logic held;  // it is on the chip
+    logic dirty;  // memory has an older one
+    logic error;  // the QP has failed
+    logic send_error;  // its send queue has
+    logic alive;  // the QP's last written state is not RESET
+    logic struck;  // the key is invalidated
+    logic [511:0] data;  // the line below the marks, zero if it is not held
+  } ram_image_t;
+  localparam int unsigned RamImageWidth = 518;
+
   // Checked work request, wqe_parser to tx_sched. All fields but first, last and data are the
   // same in every beat.
   typedef struct packed {
