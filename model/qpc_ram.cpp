@@ -25,6 +25,10 @@ qpc_ram::qpc_ram(const sc_core::sc_module_name& name, nic_shared& nic, const por
     connected.icm->done.to(*this, site());
     connected.icm->writes.from(*this, site());
     connected.icm->base.wakes(*this);
+    if (connected.partitions != nullptr) {
+      // A read that waits for a register may become one that gets no line.
+      connected.partitions->wakes(*this);
+    }
   }
   for (auto& [input, blockers] : rules_.waits()) {
     watch(*input, std::move(blockers));

@@ -33,8 +33,8 @@ struct qpc_ram_ports {
   std::vector<stream<context_write>*> writes;  ///< likewise
   std::vector<stream<qp_error>*> errors;
   std::vector<stream<key_invalidation>*> invalidations;
-  const level<partition_table>* partitions = nullptr;  ///< none: everybody reaches everything
-  const icm_lines::ports* icm = nullptr;               ///< needed if the lines are in host memory
+  level<partition_table>* partitions = nullptr;  ///< none: everybody reaches everything
+  const icm_lines::ports* icm = nullptr;         ///< needed if the lines are in host memory
   /// Ports that a twin has though nothing passes them: the lines are on the chip.
   const icm_lines::ports* idle_icm = nullptr;
 
