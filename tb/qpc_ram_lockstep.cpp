@@ -1,6 +1,7 @@
-// qpc_ram and its twin in lockstep, the twin in the model's place, what both remember when a run has
-// ended, and planted bugs.
+// qpc_ram and its twin in lockstep, the twin in the model's place, what both remember when a run
+// has ended, and planted bugs.
 
+#include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
@@ -152,7 +153,7 @@ TEST(qpc_ram_audit, catches_a_block_that_is_busy_and_denies_it) {
 struct planted {
   const char* variant;
   // cppcheck-suppress unusedStructMember; read through GetParam()
-  std::vector<std::string> places;  ///< port.field at which it may show first
+  std::vector<std::string> places;  ///< how the port.field may end at which it shows first
 };
 
 void PrintTo(const planted& bug, std::ostream* out) {
@@ -171,7 +172,9 @@ TEST_P(qpc_ram_mutant, is_caught_and_named) {
   } catch (const lockstep_mismatch& mismatch) {
     const lockstep_mismatch::place& where = mismatch.where();
     EXPECT_EQ(where.stage, "qpc_ram");
-    EXPECT_THAT(GetParam().places, testing::Contains(where.port + "." + where.field))
+    const std::string seen = where.port + "." + where.field;
+    EXPECT_TRUE(std::any_of(GetParam().places.begin(), GetParam().places.end(),
+                            [&](const std::string& place) { return seen.ends_with(place); }))
         << mismatch.what();
     EXPECT_NE(where.model, where.rtl);
     EXPECT_THAT(
@@ -182,7 +185,26 @@ TEST_P(qpc_ram_mutant, is_caught_and_named) {
 
 INSTANTIATE_TEST_SUITE_P(
     planted, qpc_ram_mutant,
-    testing::Values(@@),
+    testing::Values(
+        planted{"backpressure", {"_read.ready"}},
+        planted{"busy", {"icm_fetch.valid", "_line.valid", "icm_done.ready"}},
+        planted{"content", {"_line.data"}},
+        planted{"denied", {"parser_line.valid", "parser_line.data", "parser_read.ready"}},
+        planted{"dirty", {"icm_store.valid", "icm_store.visible", "content.dirty"}},
+        planted{"error", {"_line.data", "content.error"}},
+        planted{"fail", {"_line.valid", "_read.ready", "icm_fetch.valid", "_line.visible"}},
+        planted{"forward", {"_line.data"}},
+        planted{"going", {"icm_fetch.valid", "icm_fetch.visible"}},
+        planted{"lru",
+                {"icm_store.address", "icm_store.valid", "_read.ready", "_line.valid",
+                 "icm_fetch.valid", "icm_store.data"}},
+        planted{"outdated",
+                {"icm_fetch.valid", "_line.valid", "_line.data", "_read.ready", "icm_store.valid"}},
+        planted{"ports", {"_read.ready"}},
+        planted{"spare", {"_read.ready", "_write.ready", "icm_fetch.valid"}},
+        planted{"strike", {"_line.data", "content.struck"}},
+        planted{"timing", {"_line.trace_id", "_line.valid", "_line.visible"}},
+        planted{"unread", {"content.data"}}),
     [](const auto& run) { return std::string(run.param.variant); });
 
 }  // namespace
