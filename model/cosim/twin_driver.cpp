@@ -71,12 +71,12 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
                    levels_[i].name, block_->pins().levels[i].name);
   }
   for (std::size_t i = 0; i < views_.size(); ++i) {
-    const rtl_level& shown = block_->pins().levels[levels_.size() + i];
-    CARILLON_CHECK(std::string_view(views_[i].name) == shown.name &&
-                       shown.bytes <= std::size_t{views_[i].words} * 4 &&
+    const rtl_level& view = block_->pins().levels[levels_.size() + i];
+    CARILLON_CHECK(std::string_view(views_[i].name) == view.name &&
+                       view.bytes <= std::size_t{views_[i].words} * 4 &&
                        views_[i].words <= MaxBeatWords,
                    "{}: view {} is {} in the port table and {} in the RTL", instance_, i,
-                   views_[i].name, shown.name);
+                   views_[i].name, view.name);
   }
   changes_.resize(views_.size(), NeverChanges);
   if (tables_.functions != nullptr) {
@@ -289,12 +289,12 @@ void twin_driver::serve_store() {
   if (store_ == nullptr) {
     return;
   }
-  const rtl_store_pins pins = block_->pins().store;
+  const auto [which, data] = block_->pins().store;
   std::array<std::uint8_t, BeatBytes> line{};
-  store_->read(*pins.line, line.data());
+  store_->read(*which, line.data());
   // Word 0 has the last bytes.
   for (std::size_t i = 0; i < BeatBytes / 4; ++i) {
-    pins.data[BeatBytes / 4 - 1 - i] =
+    data[BeatBytes / 4 - 1 - i] =
         static_cast<std::uint32_t>(bytes::load_be<4>(line.data() + 4 * i));
   }
 }

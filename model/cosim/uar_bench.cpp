@@ -1,5 +1,6 @@
 // Drives uar: constrained-random stores and loads, a context RAM with varying latency, sinks.
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "common/items.h"
@@ -26,10 +27,14 @@ parameters settings_of(std::uint64_t seed) {
   static constexpr std::array<std::int64_t, 4> Timeouts = {1000, 300, 60, 17};
   static constexpr std::array<std::int64_t, 3> Slots = {16, 12, 5};
   static constexpr std::array<std::int64_t, 5> Pages = {16, 64, 32, 5, 1};
+  static constexpr std::array<std::int64_t, 4> Vfs = {256, 64, 7, 200};
   parameters params;
   params.uar.bf_timeout_cycles = Timeouts[seed % Timeouts.size()];
   params.uar.bf_slots = Slots[seed % Slots.size()];
   params.nic.uar_pages = Pages[seed % Pages.size()];
+  const auto most = static_cast<std::int64_t>(
+      spec::Pages / std::bit_ceil(static_cast<std::uint64_t>(params.nic.uar_pages)));
+  params.nic.total_vfs = std::min(Vfs[seed / 2 % Vfs.size()], most - 1);
   return params;
 }
 

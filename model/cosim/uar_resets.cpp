@@ -117,7 +117,7 @@ void uar_resets::begin(cycle_t t) {
     }
   }
   // One after another for a while, or none for long.
-  next_ = t + (random_.chance(1, 3) ? random_.between(1, 50) : random_.between(100, 1000));
+  next_ = t + (random_.chance(1, 3) ? random_.between(1, 50) : random_.between(20, 500));
 }
 
 void uar_resets::reset(std::uint16_t function, cycle_t until) {
