@@ -101,7 +101,9 @@ cycle_t uar_resets::some_time() {
 void uar_resets::begin(cycle_t t) {
   const auto pick = [this] { return functions_[random_.below(functions_.size())]; };
   const std::uint64_t kind = random_.below(16);
-  if (kind == 0 && vfs_until_ == 0 && map_.vfs != 0) {
+  // Of many functions, one alone meets little.
+  const std::uint64_t together = functions_.size() > 50 ? 6 : 1;
+  if (kind < together && vfs_until_ == 0 && map_.vfs != 0) {
     cover_.hit("reset.all_vfs");
     vfs_until_ = t + some_time();
     map_.vfs = 0;
@@ -112,7 +114,7 @@ void uar_resets::begin(cycle_t t) {
     }
   } else {
     reset(pick(), t + some_time());
-    if (kind < 4) {
+    if (kind % 4 == 1) {
       reset(pick(), t + some_time());
     }
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <utility>
 
 #include "gen/wqe.h"
@@ -28,11 +29,15 @@ uar_contexts::uar_contexts(const parameters& params, std::uint64_t seed) {
   const auto last = static_cast<std::uint32_t>(
       std::bit_ceil(static_cast<std::uint64_t>(params.nic.uar_pages)) - 1);
   const auto last_function = static_cast<std::uint16_t>(params.nic.total_vfs);
-  // A few functions with many pages each, or many with few.
-  const bool few = random.chance(1, 2);
+  // A few functions with many pages each, more with few, or all.
+  const bool few = seed % 3 == 0;
   std::vector<std::uint16_t> functions = {0, 1, last_function};
   for (unsigned i = few ? 2 : 20; i != 0; --i) {
     functions.push_back(static_cast<std::uint16_t>(random.between(0, last_function)));
+  }
+  if (seed % 3 == 2) {
+    functions.resize(last_function + std::size_t{1});
+    std::iota(functions.begin(), functions.end(), std::uint16_t{0});
   }
   std::sort(functions.begin(), functions.end());
   functions.erase(std::unique(functions.begin(), functions.end()), functions.end());

@@ -19,7 +19,7 @@ namespace carillon {
 
 /// The pages that are written, and the QPs that are rung: each belongs to one page.
 struct uar_contexts {
-  static constexpr unsigned Qps = 256;
+  static constexpr unsigned Qps = 1024;
 
   uar_contexts(const parameters& params, std::uint64_t seed);
 

@@ -154,6 +154,7 @@ module uar_bursts #(
   logic [TimeWidth-1:0] now_q;
   logic expires;
   logic [RowWidth-1:0] expired_row;
+  logic [FunctionWidth-1:0] expired_function;
 
   function automatic logic [SlotWidth-1:0] index_of(input logic [Slots-1:0] one_hot);
     index_of = '0;
@@ -183,11 +184,18 @@ module uar_bursts #(
   assign found_slot = index_of(matching);
   assign expires = timed_out != '0;
   assign expired = burst_mem[expired_slot];
-  assign expired_row = row_q[expired_slot];
+  always_comb begin
+    expired_row      = '0;
+    expired_function = '0;
+    for (int unsigned i = 0; i < Slots; i++) begin
+      expired_row      = expired_row | (leaves[i] ? row_q[i] : '0);
+      expired_function = expired_function | (leaves[i] ? function_q[i] : '0);
+    end
+  end
   assign found = burst_mem[found_slot];
 
   assign timeout_o = expires && expired.seen.blocks != '0;
-  assign timeout_function_id_o = 16'(function_q[expired_slot]);
+  assign timeout_function_id_o = 16'(expired_function);
   assign timeout_page_o = expired.page;
   assign timeout_record_o = expired.record;
   assign timeout_trace_id_o = expired.trace_id;
@@ -325,11 +333,18 @@ module uar_bursts #(
 
   always_ff @(posedge clk_i) begin
     if (stays) begin
-      burst_mem[slot]  <= kept;
-      function_q[slot] <= FunctionWidth'(write_i.function_id);
-      row_q[slot]      <= row;
-      if (starts) begin
-        deadline_q[slot] <= now_q + TimeWidth'(bf_timeout_i);
+      burst_mem[slot] <= kept;
+    end
+  end
+
+  for (genvar i = 0; i < Slots; i++) begin : gen_slot
+    always_ff @(posedge clk_i) begin
+      if (stays && slot == SlotWidth'(i)) begin
+        function_q[i] <= FunctionWidth'(write_i.function_id);
+        row_q[i]      <= row;
+        if (starts) begin
+          deadline_q[i] <= now_q + TimeWidth'(bf_timeout_i);
+        end
       end
     end
   end

@@ -11,18 +11,25 @@ module uar_gone #(
 
   // A function with more than 32 pages has a power of two of groups.
   logic [2:0] log_groups;
-  logic [Groups-1:0] by_2, by_4;
+  logic [Groups-1:0] two, four, sixteen, by_2, by_4;
   assign log_groups = log_pages_i > 4'd5 ? 3'(log_pages_i - 4'd5) : 3'd0;
   always_comb begin
     for (int unsigned i = 0; i < Groups; i++) begin
-      by_2[i]    = log_groups[0] ? gone_i[i>>1] : gone_i[i];
-    end
-    for (int unsigned i = 0; i < Groups; i++) begin
-      by_4[i]    = log_groups[1] ? by_2[i>>2] : by_2[i];
-    end
-    for (int unsigned i = 0; i < Groups; i++) begin
-      clear_o[i] = log_groups[2] ? by_4[i>>4] : by_4[i];
+      two[i] = gone_i[i>>1];
     end
   end
+  always_comb begin
+    for (int unsigned i = 0; i < Groups; i++) begin
+      four[i] = by_2[i>>2];
+    end
+  end
+  always_comb begin
+    for (int unsigned i = 0; i < Groups; i++) begin
+      sixteen[i] = by_4[i>>4];
+    end
+  end
+  assign by_2 = log_groups[0] ? two : gone_i;
+  assign by_4 = log_groups[1] ? four : by_2;
+  assign clear_o = log_groups[2] ? sixteen : by_4;
 
 endmodule
