@@ -442,6 +442,20 @@ class tlp_coverage final : private stream_tap<tlp_arrival> {
   cycle_t free_ = 0;       ///< the beats of the TLP before have passed
 };
 
+/// Takes items by `pattern` and ends their messages; `last` is the cycle of the last one.
+template <class Item>
+std::unique_ptr<resting_sink<Item>> releasing_sink(const char* name, sim_context& context,
+                                                   stream<Item>& from, bench_pattern pattern,
+                                                   std::uint64_t seed, cycle_t& last) {
+  return std::make_unique<resting_sink<Item>>(name, context, from, pattern, seed,
+                                              [&](cycle_t t, const Item& item) {
+                                                last = std::max(last, t);
+                                                if (item.trace.message != 0) {
+                                                  context.trace.release(item.trace);
+                                                }
+                                              });
+}
+
 }  // namespace
 
 lockstep_report run_pcie_rx_bench(const lockstep_options& options) {
@@ -480,14 +494,8 @@ lockstep_report run_pcie_rx_bench(const lockstep_options& options) {
   tlp_coverage seen(nic, io, cover);
 
   lockstep_report report;
-  const auto sink = [&]<class Item>(const char* name, stream<Item>& from, bench_pattern pattern) {
-    return std::make_unique<resting_sink<Item>>(name, context, from, pattern, options.seed,
-                                                [&](cycle_t t, const Item& item) {
-                                                  report.cycles = std::max(report.cycles, t);
-                                                  if (item.trace.message != 0) {
-                                                    context.trace.release(item.trace);
-                                                  }
-                                                });
+  const auto sink = [&](const char* name, auto& from, bench_pattern pattern) {
+    return releasing_sink(name, context, from, pattern, options.seed, report.cycles);
   };
   const auto uar_write_sink = sink("uar_writes", uar_writes, options.sink);
   const auto uar_read_sink = sink("uar_reads", uar_reads, options.sink);

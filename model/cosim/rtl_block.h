@@ -54,8 +54,8 @@ struct rtl_lookup {
   void* answer;
 };
 
-/// The port at which a block is asked for a word that it remembers, when a run has ended: the answer
-/// is there after one edge.
+/// The port at which a block is asked for a word that it remembers, when a run has ended: the
+/// answer is there after one edge.
 struct rtl_content_pins {
   std::uint8_t* ask = nullptr;
   std::size_t query_bytes = 0;

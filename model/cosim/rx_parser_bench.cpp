@@ -28,7 +28,7 @@ using world = rx_parser_world;
 
 /// What changes while frames pass, each from the cycle after its change on.
 struct moving_parts {
-  moving_parts(sim_context& context, random_stream random)
+  moving_parts(sim_context& context, random_stream&& random)
       : lines(context.clock, "bench.lines", world::first_lines(random)),
         vports(context.clock, "bench.vports", world::first_ports()),
         flood(context.clock, "bench.flood", false) {}

@@ -1,6 +1,6 @@
-// Which reads are granted in a cycle, in the order of the readers; one that waits comes before a new
-// one of the same reader. Two ports there are: for lines that leave, and for those that are asked
-// for.
+// Which reads are granted in a cycle, in the order of the readers; one that waits comes before a
+// new one of the same reader. There are two ports: for lines that leave, and for those that are
+// asked for.
 
 module qpc_ram_grants #(
     parameter  int unsigned Readers    = 12,
