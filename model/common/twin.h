@@ -64,7 +64,8 @@ class twin_rules {
   /// What each input may wait for, in order of precedence.
   [[nodiscard]] virtual std::vector<wait_list> waits() = 0;
 
-  /// On whose account output `port` books; `own` is the stage's.
+  /// On whose account `port` books: an output its latency, an input its waits; `own` is the
+  /// stage's.
   [[nodiscard]] virtual trace_site booked(unsigned /*port*/, trace_site own) const { return own; }
 
   /// The histories of output `port` reach the cycle in which an item becomes visible: the stage

@@ -14,7 +14,7 @@ rtl_adapter::rtl_adapter(rtl_domain& domain, twin_request&& request)
   for (unsigned port = 0; port < ports_.size(); ++port) {
     const port_state& each = ports_[port];
     if (each.stream->input()) {
-      each.stream->base().to(*this, site);
+      each.stream->base().to(*this, rules_->booked(port, site));
     } else {
       each.stream->follow(rules_.get());
       each.stream->base().from(*this, rules_->booked(port, site));
