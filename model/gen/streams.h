@@ -1569,6 +1569,157 @@ struct payload_beat {
   bool operator==(const payload_beat&) const = default;
 };
 
+// Packet without payload or with inline payload, tx_sched to packet_builder: one beat. Bytes
+// beyond the payload are zero.
+struct direct_beat {
+  static constexpr unsigned Width = 8838;
+  static constexpr unsigned Words = 277;
+  static constexpr const char* Name = "direct_beat";
+  static constexpr std::array<stream_field_desc, 24> Fields = {{
+      {"trace_id", 8806, 32},
+      {"kind", 8804, 2},
+      {"order", 8740, 64},
+      {"function_id", 8724, 16},
+      {"qpn", 8700, 24},
+      {"life", 8692, 8},
+      {"wqe_opcode", 8684, 8},
+      {"service", 8681, 3},
+      {"solicited", 8680, 1},
+      {"ack_request", 8679, 1},
+      {"psn", 8655, 24},
+      {"payload", 8642, 13},
+      {"first_packet", 8641, 1},
+      {"last_packet", 8640, 1},
+      {"remote_address", 8576, 64},
+      {"rkey", 8544, 32},
+      {"dma_length", 8512, 32},
+      {"imm", 8480, 32},
+      {"swap_add", 8416, 64},
+      {"compare", 8352, 64},
+      {"syndrome", 8344, 8},
+      {"msn", 8320, 24},
+      {"address_vector", 7936, 384},
+      {"data", 0, 7936},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // request or READ response
+  packet_kind kind{};
+  // of the grant, over all packets of the NIC
+  std::uint64_t order{};
+  // owner of the QP
+  std::uint16_t function_id{};
+  // local QP
+  std::uint32_t qpn{};
+  // resets of the QP before it was granted
+  std::uint8_t life{};
+  // operation of a request
+  std::uint8_t wqe_opcode{};
+  // transport service
+  qp_service service{};
+  // solicited event
+  std::uint8_t solicited{};
+  // asks for an acknowledge
+  std::uint8_t ack_request{};
+  // packet sequence number
+  std::uint32_t psn{};
+  // bytes
+  std::uint16_t payload{};
+  // of its message
+  std::uint8_t first_packet{};
+  // of its message
+  std::uint8_t last_packet{};
+  // remote virtual address
+  std::uint64_t remote_address{};
+  // remote key
+  std::uint32_t rkey{};
+  // bytes of the message, for RETH
+  std::uint32_t dma_length{};
+  // immediate, or the key to invalidate
+  std::uint32_t imm{};
+  // atomic: value to swap in or to add
+  std::uint64_t swap_add{};
+  // atomic: value to compare with
+  std::uint64_t compare{};
+  // AETH
+  std::uint8_t syndrome{};
+  // AETH
+  std::uint32_t msn{};
+  // datagram segment of a UD request, else zero
+  std::array<std::uint8_t, 48> address_vector{};
+  // bytes of the payload, of the longest inline data
+  std::array<std::uint8_t, 992> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 277 * sizeof *w);
+    bytes::put_bits(w, 8806, 32, trace_id);
+    bytes::put_bits(w, 8804, 2, static_cast<std::uint64_t>(kind));
+    bytes::put_bits(w, 8740, 64, order);
+    bytes::put_bits(w, 8724, 16, function_id);
+    bytes::put_bits(w, 8700, 24, qpn);
+    bytes::put_bits(w, 8692, 8, life);
+    bytes::put_bits(w, 8684, 8, wqe_opcode);
+    bytes::put_bits(w, 8681, 3, static_cast<std::uint64_t>(service));
+    bytes::put_bits(w, 8680, 1, solicited);
+    bytes::put_bits(w, 8679, 1, ack_request);
+    bytes::put_bits(w, 8655, 24, psn);
+    bytes::put_bits(w, 8642, 13, payload);
+    bytes::put_bits(w, 8641, 1, first_packet);
+    bytes::put_bits(w, 8640, 1, last_packet);
+    bytes::put_bits(w, 8576, 64, remote_address);
+    bytes::put_bits(w, 8544, 32, rkey);
+    bytes::put_bits(w, 8512, 32, dma_length);
+    bytes::put_bits(w, 8480, 32, imm);
+    bytes::put_bits(w, 8416, 64, swap_add);
+    bytes::put_bits(w, 8352, 64, compare);
+    bytes::put_bits(w, 8344, 8, syndrome);
+    bytes::put_bits(w, 8320, 24, msn);
+    for (unsigned i = 0; i < 12; ++i) {
+      w[259 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(address_vector.data() + 4 * i));
+    }
+    for (unsigned i = 0; i < 248; ++i) {
+      w[247 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static direct_beat unpack(const std::uint32_t* w) {
+    direct_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 8806, 32));
+    x.kind = static_cast<packet_kind>(bytes::get_bits(w, 8804, 2));
+    x.order = static_cast<std::uint64_t>(bytes::get_bits(w, 8740, 64));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 8724, 16));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 8700, 24));
+    x.life = static_cast<std::uint8_t>(bytes::get_bits(w, 8692, 8));
+    x.wqe_opcode = static_cast<std::uint8_t>(bytes::get_bits(w, 8684, 8));
+    x.service = static_cast<qp_service>(bytes::get_bits(w, 8681, 3));
+    x.solicited = static_cast<std::uint8_t>(bytes::get_bits(w, 8680, 1));
+    x.ack_request = static_cast<std::uint8_t>(bytes::get_bits(w, 8679, 1));
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 8655, 24));
+    x.payload = static_cast<std::uint16_t>(bytes::get_bits(w, 8642, 13));
+    x.first_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 8641, 1));
+    x.last_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 8640, 1));
+    x.remote_address = static_cast<std::uint64_t>(bytes::get_bits(w, 8576, 64));
+    x.rkey = static_cast<std::uint32_t>(bytes::get_bits(w, 8544, 32));
+    x.dma_length = static_cast<std::uint32_t>(bytes::get_bits(w, 8512, 32));
+    x.imm = static_cast<std::uint32_t>(bytes::get_bits(w, 8480, 32));
+    x.swap_add = static_cast<std::uint64_t>(bytes::get_bits(w, 8416, 64));
+    x.compare = static_cast<std::uint64_t>(bytes::get_bits(w, 8352, 64));
+    x.syndrome = static_cast<std::uint8_t>(bytes::get_bits(w, 8344, 8));
+    x.msn = static_cast<std::uint32_t>(bytes::get_bits(w, 8320, 24));
+    for (unsigned i = 0; i < 12; ++i) {
+      bytes::store_be<4>(x.address_vector.data() + 4 * i, w[259 - i]);
+    }
+    for (unsigned i = 0; i < 248; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[247 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const direct_beat&) const = default;
+};
+
 // A packet has left payload_dma, to tx_sched.
 struct payload_note {
   static constexpr unsigned Width = 84;
@@ -2127,14 +2278,365 @@ struct vport_share {
   bool operator==(const vport_share&) const = default;
 };
 
+// What tx_sched keeps of a QP in line to choose among them: inside the stage, no stream.
+struct sched_class {
+  static constexpr unsigned Width = 30;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "sched_class";
+  static constexpr std::array<stream_field_desc, 10> Fields = {{
+      {"head", 19, 11},
+      {"works", 8, 11},
+      {"draining", 7, 1},
+      {"fails", 6, 1},
+      {"held", 5, 1},
+      {"silent", 4, 1},
+      {"invalidates", 3, 1},
+      {"fetched", 2, 1},
+      {"overtakes", 1, 1},
+      {"reliable", 0, 1},
+  }};
+
+  // slot of its first work request
+  std::uint16_t head{};
+  // work requests
+  std::uint16_t works{};
+  // SQD
+  std::uint8_t draining{};
+  // its next one completes with an error
+  std::uint8_t fails{};
+  // it may not go on
+  std::uint8_t held{};
+  // it sends nothing
+  std::uint8_t silent{};
+  // it ends a key
+  std::uint8_t invalidates{};
+  // the payload of its packet must be fetched
+  std::uint8_t fetched{};
+  // its packet would pass others in payload_dma
+  std::uint8_t overtakes{};
+  // the requester is told of its packet
+  std::uint8_t reliable{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 19, 11, head);
+    bytes::put_bits(w, 8, 11, works);
+    bytes::put_bits(w, 7, 1, draining);
+    bytes::put_bits(w, 6, 1, fails);
+    bytes::put_bits(w, 5, 1, held);
+    bytes::put_bits(w, 4, 1, silent);
+    bytes::put_bits(w, 3, 1, invalidates);
+    bytes::put_bits(w, 2, 1, fetched);
+    bytes::put_bits(w, 1, 1, overtakes);
+    bytes::put_bits(w, 0, 1, reliable);
+  }
+
+  [[nodiscard]] static sched_class unpack(const std::uint32_t* w) {
+    sched_class x;
+    x.head = static_cast<std::uint16_t>(bytes::get_bits(w, 19, 11));
+    x.works = static_cast<std::uint16_t>(bytes::get_bits(w, 8, 11));
+    x.draining = static_cast<std::uint8_t>(bytes::get_bits(w, 7, 1));
+    x.fails = static_cast<std::uint8_t>(bytes::get_bits(w, 6, 1));
+    x.held = static_cast<std::uint8_t>(bytes::get_bits(w, 5, 1));
+    x.silent = static_cast<std::uint8_t>(bytes::get_bits(w, 4, 1));
+    x.invalidates = static_cast<std::uint8_t>(bytes::get_bits(w, 3, 1));
+    x.fetched = static_cast<std::uint8_t>(bytes::get_bits(w, 2, 1));
+    x.overtakes = static_cast<std::uint8_t>(bytes::get_bits(w, 1, 1));
+    x.reliable = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 1));
+    return x;
+  }
+
+  bool operator==(const sched_class&) const = default;
+};
+
+// What tx_sched keeps of a send queue: inside the stage, no stream.
+struct sched_row {
+  static constexpr unsigned Width = 379;
+  static constexpr unsigned Words = 12;
+  static constexpr const char* Name = "sched_row";
+  static constexpr std::array<stream_field_desc, 38> Fields = {{
+      {"psn", 355, 24},
+      {"acked", 331, 24},
+      {"reads", 315, 16},
+      {"max_reads", 307, 8},
+      {"deficit", 291, 16},
+      {"since_ack_request", 275, 16},
+      {"to_payload", 259, 16},
+      {"left_payload", 243, 16},
+      {"stale_in_payload", 227, 16},
+      {"resume_skip", 203, 24},
+      {"begun_to", 187, 16},
+      {"function_id", 171, 16},
+      {"epoch", 163, 8},
+      {"lives", 155, 8},
+      {"flushing", 144, 11},
+      {"works", 133, 11},
+      {"head", 122, 11},
+      {"tail", 111, 11},
+      {"offset", 79, 32},
+      {"first_psn", 55, 24},
+      {"begun", 54, 1},
+      {"notes", 45, 9},
+      {"note_head", 37, 8},
+      {"note_tail", 29, 8},
+      {"note_after", 13, 16},
+      {"resume", 12, 1},
+      {"noting", 11, 1},
+      {"marking", 10, 1},
+      {"ready", 9, 1},
+      {"ipv6", 8, 1},
+      {"has_vlan", 7, 1},
+      {"unreliable", 6, 1},
+      {"reset", 5, 1},
+      {"error", 4, 1},
+      {"failed", 3, 1},
+      {"draining", 2, 1},
+      {"invalidates", 1, 1},
+      {"mark_wanted", 0, 1},
+  }};
+
+  // of the next packet
+  std::uint32_t psn{};
+  // oldest one without acknowledge
+  std::uint32_t acked{};
+  // READs and atomics without an answer
+  std::uint16_t reads{};
+  // so many may be
+  std::uint8_t max_reads{};
+  // bytes it may still send in its turn
+  std::uint16_t deficit{};
+  // packets
+  std::uint16_t since_ack_request{};
+  // packets ever given to payload_dma
+  std::uint16_t to_payload{};
+  // of those, how many have left it
+  std::uint16_t left_payload{};
+  // the first so many were granted before a restart
+  std::uint16_t stale_in_payload{};
+  // packets into the next message
+  std::uint32_t resume_skip{};
+  // WQE index behind the last one that has begun
+  std::uint16_t begun_to{};
+  // of its works
+  std::uint16_t function_id{};
+  // go-back count
+  std::uint8_t epoch{};
+  // resets
+  std::uint8_t lives{};
+  // so many works are flushed
+  std::uint16_t flushing{};
+  // work requests held
+  std::uint16_t works{};
+  // slot of the first
+  std::uint16_t head{};
+  // slot of the last
+  std::uint16_t tail{};
+  // of the first: bytes granted so far
+  std::uint32_t offset{};
+  // of the first
+  std::uint32_t first_psn{};
+  // the first has had a grant
+  std::uint8_t begun{};
+  // notes held
+  std::uint16_t notes{};
+  // slot of the first
+  std::uint8_t note_head{};
+  // slot of the last
+  std::uint8_t note_tail{};
+  // the first may go when so many packets have left payload_dma
+  std::uint16_t note_after{};
+  // the next work begins inside its message
+  std::uint8_t resume{};
+  // in line to send a note
+  std::uint8_t noting{};
+  // in line to send its mark
+  std::uint8_t marking{};
+  // it was moved to RTS
+  std::uint8_t ready{};
+  // of its path
+  std::uint8_t ipv6{};
+  // of its path
+  std::uint8_t has_vlan{};
+  // UC, UD
+  std::uint8_t unreliable{};
+  // what comes is dropped
+  std::uint8_t reset{};
+  // everything is flushed
+  std::uint8_t error{};
+  // a WQE failed
+  std::uint8_t failed{};
+  // SQD
+  std::uint8_t draining{};
+  // it has ended keys
+  std::uint8_t invalidates{};
+  // the requester is to be told when it is drained
+  std::uint8_t mark_wanted{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 12 * sizeof *w);
+    bytes::put_bits(w, 355, 24, psn);
+    bytes::put_bits(w, 331, 24, acked);
+    bytes::put_bits(w, 315, 16, reads);
+    bytes::put_bits(w, 307, 8, max_reads);
+    bytes::put_bits(w, 291, 16, deficit);
+    bytes::put_bits(w, 275, 16, since_ack_request);
+    bytes::put_bits(w, 259, 16, to_payload);
+    bytes::put_bits(w, 243, 16, left_payload);
+    bytes::put_bits(w, 227, 16, stale_in_payload);
+    bytes::put_bits(w, 203, 24, resume_skip);
+    bytes::put_bits(w, 187, 16, begun_to);
+    bytes::put_bits(w, 171, 16, function_id);
+    bytes::put_bits(w, 163, 8, epoch);
+    bytes::put_bits(w, 155, 8, lives);
+    bytes::put_bits(w, 144, 11, flushing);
+    bytes::put_bits(w, 133, 11, works);
+    bytes::put_bits(w, 122, 11, head);
+    bytes::put_bits(w, 111, 11, tail);
+    bytes::put_bits(w, 79, 32, offset);
+    bytes::put_bits(w, 55, 24, first_psn);
+    bytes::put_bits(w, 54, 1, begun);
+    bytes::put_bits(w, 45, 9, notes);
+    bytes::put_bits(w, 37, 8, note_head);
+    bytes::put_bits(w, 29, 8, note_tail);
+    bytes::put_bits(w, 13, 16, note_after);
+    bytes::put_bits(w, 12, 1, resume);
+    bytes::put_bits(w, 11, 1, noting);
+    bytes::put_bits(w, 10, 1, marking);
+    bytes::put_bits(w, 9, 1, ready);
+    bytes::put_bits(w, 8, 1, ipv6);
+    bytes::put_bits(w, 7, 1, has_vlan);
+    bytes::put_bits(w, 6, 1, unreliable);
+    bytes::put_bits(w, 5, 1, reset);
+    bytes::put_bits(w, 4, 1, error);
+    bytes::put_bits(w, 3, 1, failed);
+    bytes::put_bits(w, 2, 1, draining);
+    bytes::put_bits(w, 1, 1, invalidates);
+    bytes::put_bits(w, 0, 1, mark_wanted);
+  }
+
+  [[nodiscard]] static sched_row unpack(const std::uint32_t* w) {
+    sched_row x;
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 355, 24));
+    x.acked = static_cast<std::uint32_t>(bytes::get_bits(w, 331, 24));
+    x.reads = static_cast<std::uint16_t>(bytes::get_bits(w, 315, 16));
+    x.max_reads = static_cast<std::uint8_t>(bytes::get_bits(w, 307, 8));
+    x.deficit = static_cast<std::uint16_t>(bytes::get_bits(w, 291, 16));
+    x.since_ack_request = static_cast<std::uint16_t>(bytes::get_bits(w, 275, 16));
+    x.to_payload = static_cast<std::uint16_t>(bytes::get_bits(w, 259, 16));
+    x.left_payload = static_cast<std::uint16_t>(bytes::get_bits(w, 243, 16));
+    x.stale_in_payload = static_cast<std::uint16_t>(bytes::get_bits(w, 227, 16));
+    x.resume_skip = static_cast<std::uint32_t>(bytes::get_bits(w, 203, 24));
+    x.begun_to = static_cast<std::uint16_t>(bytes::get_bits(w, 187, 16));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 171, 16));
+    x.epoch = static_cast<std::uint8_t>(bytes::get_bits(w, 163, 8));
+    x.lives = static_cast<std::uint8_t>(bytes::get_bits(w, 155, 8));
+    x.flushing = static_cast<std::uint16_t>(bytes::get_bits(w, 144, 11));
+    x.works = static_cast<std::uint16_t>(bytes::get_bits(w, 133, 11));
+    x.head = static_cast<std::uint16_t>(bytes::get_bits(w, 122, 11));
+    x.tail = static_cast<std::uint16_t>(bytes::get_bits(w, 111, 11));
+    x.offset = static_cast<std::uint32_t>(bytes::get_bits(w, 79, 32));
+    x.first_psn = static_cast<std::uint32_t>(bytes::get_bits(w, 55, 24));
+    x.begun = static_cast<std::uint8_t>(bytes::get_bits(w, 54, 1));
+    x.notes = static_cast<std::uint16_t>(bytes::get_bits(w, 45, 9));
+    x.note_head = static_cast<std::uint8_t>(bytes::get_bits(w, 37, 8));
+    x.note_tail = static_cast<std::uint8_t>(bytes::get_bits(w, 29, 8));
+    x.note_after = static_cast<std::uint16_t>(bytes::get_bits(w, 13, 16));
+    x.resume = static_cast<std::uint8_t>(bytes::get_bits(w, 12, 1));
+    x.noting = static_cast<std::uint8_t>(bytes::get_bits(w, 11, 1));
+    x.marking = static_cast<std::uint8_t>(bytes::get_bits(w, 10, 1));
+    x.ready = static_cast<std::uint8_t>(bytes::get_bits(w, 9, 1));
+    x.ipv6 = static_cast<std::uint8_t>(bytes::get_bits(w, 8, 1));
+    x.has_vlan = static_cast<std::uint8_t>(bytes::get_bits(w, 7, 1));
+    x.unreliable = static_cast<std::uint8_t>(bytes::get_bits(w, 6, 1));
+    x.reset = static_cast<std::uint8_t>(bytes::get_bits(w, 5, 1));
+    x.error = static_cast<std::uint8_t>(bytes::get_bits(w, 4, 1));
+    x.failed = static_cast<std::uint8_t>(bytes::get_bits(w, 3, 1));
+    x.draining = static_cast<std::uint8_t>(bytes::get_bits(w, 2, 1));
+    x.invalidates = static_cast<std::uint8_t>(bytes::get_bits(w, 1, 1));
+    x.mark_wanted = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 1));
+    return x;
+  }
+
+  bool operator==(const sched_row&) const = default;
+};
+
+// What tx_sched keeps of a QP's responses: inside the stage, no stream.
+struct sched_answers {
+  static constexpr unsigned Width = 88;
+  static constexpr unsigned Words = 3;
+  static constexpr const char* Name = "sched_answers";
+  static constexpr std::array<stream_field_desc, 9> Fields = {{
+      {"count", 76, 12},
+      {"head", 64, 12},
+      {"tail", 52, 12},
+      {"granted", 28, 24},
+      {"in_controls", 27, 1},
+      {"in_reads", 26, 1},
+      {"given", 18, 8},
+      {"in_payload", 9, 9},
+      {"stale", 0, 9},
+  }};
+
+  // responses held
+  std::uint16_t count{};
+  // slot of the first
+  std::uint16_t head{};
+  // slot of the last
+  std::uint16_t tail{};
+  // packets of the first, a READ
+  std::uint32_t granted{};
+  // in line for an acknowledge or an atomic result
+  std::uint8_t in_controls{};
+  // in line for READ data
+  std::uint8_t in_reads{};
+  // packets ever given to payload_dma
+  std::uint8_t given{};
+  // packets inside it
+  std::uint16_t in_payload{};
+  // of those, how many are of a former life
+  std::uint16_t stale{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 3 * sizeof *w);
+    bytes::put_bits(w, 76, 12, count);
+    bytes::put_bits(w, 64, 12, head);
+    bytes::put_bits(w, 52, 12, tail);
+    bytes::put_bits(w, 28, 24, granted);
+    bytes::put_bits(w, 27, 1, in_controls);
+    bytes::put_bits(w, 26, 1, in_reads);
+    bytes::put_bits(w, 18, 8, given);
+    bytes::put_bits(w, 9, 9, in_payload);
+    bytes::put_bits(w, 0, 9, stale);
+  }
+
+  [[nodiscard]] static sched_answers unpack(const std::uint32_t* w) {
+    sched_answers x;
+    x.count = static_cast<std::uint16_t>(bytes::get_bits(w, 76, 12));
+    x.head = static_cast<std::uint16_t>(bytes::get_bits(w, 64, 12));
+    x.tail = static_cast<std::uint16_t>(bytes::get_bits(w, 52, 12));
+    x.granted = static_cast<std::uint32_t>(bytes::get_bits(w, 28, 24));
+    x.in_controls = static_cast<std::uint8_t>(bytes::get_bits(w, 27, 1));
+    x.in_reads = static_cast<std::uint8_t>(bytes::get_bits(w, 26, 1));
+    x.given = static_cast<std::uint8_t>(bytes::get_bits(w, 18, 8));
+    x.in_payload = static_cast<std::uint16_t>(bytes::get_bits(w, 9, 9));
+    x.stale = static_cast<std::uint16_t>(bytes::get_bits(w, 0, 9));
+    return x;
+  }
+
+  bool operator==(const sched_answers&) const = default;
+};
+
 using stream_types = bytes::type_list<
     wqe_beat, fetch_command, refetch_beat, wqe_read, wqe_answer, ctx_req, ctx_rsp, work_beat,
     frame_beat, wire_beat, mmio_write_beat, mmio_read_beat, mmio_answer_beat, doorbell_beat,
-    queue_doorbell_beat, packet_grant, payload_read, payload_answer, payload_beat, payload_note,
-    sched_command, control_beat, response_beat, sent_beat, invalidation_beat, read_failure_beat,
-    answered_beat, vport_share>;
+    queue_doorbell_beat, packet_grant, payload_read, payload_answer, payload_beat, direct_beat,
+    payload_note, sched_command, control_beat, response_beat, sent_beat, invalidation_beat,
+    read_failure_beat, answered_beat, vport_share, sched_class, sched_row, sched_answers>;
 
-inline constexpr std::array<stream_desc, 28> StreamTable = {{
+inline constexpr std::array<stream_desc, 32> StreamTable = {{
     {"wqe_beat", 620, wqe_beat::Fields.data(), 11},
     {"fetch_command", 539, fetch_command::Fields.data(), 3},
     {"refetch_beat", 48, refetch_beat::Fields.data(), 3},
@@ -2154,6 +2656,7 @@ inline constexpr std::array<stream_desc, 28> StreamTable = {{
     {"payload_read", 211, payload_read::Fields.data(), 7},
     {"payload_answer", 41, payload_answer::Fields.data(), 3},
     {"payload_beat", 1417, payload_beat::Fields.data(), 27},
+    {"direct_beat", 8838, direct_beat::Fields.data(), 24},
     {"payload_note", 84, payload_note::Fields.data(), 5},
     {"sched_command", 568, sched_command::Fields.data(), 7},
     {"control_beat", 106, control_beat::Fields.data(), 7},
@@ -2163,6 +2666,9 @@ inline constexpr std::array<stream_desc, 28> StreamTable = {{
     {"read_failure_beat", 48, read_failure_beat::Fields.data(), 2},
     {"answered_beat", 32, answered_beat::Fields.data(), 2},
     {"vport_share", 74, vport_share::Fields.data(), 5},
+    {"sched_class", 30, sched_class::Fields.data(), 10},
+    {"sched_row", 379, sched_row::Fields.data(), 38},
+    {"sched_answers", 88, sched_answers::Fields.data(), 9},
 }};
 
 }  // namespace carillon

@@ -100,6 +100,7 @@ packet_item tx_sched_rules::response_of(cycle_t t, std::uint32_t qpn) {
   return packet;
 }
 
+/// True if the cycle is used: by an answer, or by a QP that had stood in line in a former life.
 bool tx_sched_rules::grant_control(cycle_t t) {
   if (controls_.empty()) {
     return false;
@@ -110,10 +111,7 @@ bool tx_sched_rules::grant_control(cycle_t t) {
     controls_.pop();
     waiting.in = response_line::none;
     line_up(t, qpn);
-    if (!controls_.empty()) {
-      wake(t + 1);
-    }
-    return false;
+    return true;
   }
   if (!ports_.direct.has_credit(t)) {
     ports_.direct.ask_credit(t);

@@ -25,10 +25,14 @@ cqe_syndrome syndrome_of(dma_status status) {
   return refused ? cqe_syndrome::LocalProtection : cqe_syndrome::LocalQpOperation;
 }
 
-/// The note is about the packet of that PSN, among others.
+/// The note is about the packet of that PSN, among others. That of a WQE that failed before it had
+/// another packet names a PSN that none of its packets has.
 bool covers(const sent_packet& note, std::uint32_t psn) {
-  return !note.no_packet &&
-         psn_distance(note.first_psn, psn) <= psn_distance(note.first_psn, note.psn);
+  const std::uint32_t behind = psn_distance(note.first_psn, note.psn);
+  const bool sent =
+      note.syndrome == 0 ||
+      note.vendor_syndrome == static_cast<std::uint8_t>(vendor_syndrome::PayloadRead);
+  return !note.no_packet && psn_distance(note.first_psn, psn) < behind + (sent ? 1 : 0);
 }
 
 }  // namespace
@@ -361,7 +365,7 @@ void tx_sched_rules::payload_failed(cycle_t t, const payload_left& item) {
   const auto syndrome = static_cast<std::uint8_t>(syndrome_of(item.status));
   const auto vendor = static_cast<std::uint8_t>(vendor_syndrome::PayloadRead);
   // Of UC and UD the requester has not heard of the WQE yet.
-  for (std::size_t i = 0; i < queue.notes.size(); ++i) {
+  for (std::size_t i = 0; !queue.reliable && i < queue.notes.size(); ++i) {
     sent_packet& note = queue.notes[i].note;
     if (covers(note, item.psn)) {
       if (note.syndrome == 0) {

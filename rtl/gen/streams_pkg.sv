@@ -348,6 +348,36 @@ package streams_pkg;
   } payload_beat_t;
   localparam int unsigned PayloadBeatWidth = 1417;
 
+  // Packet without payload or with inline payload, tx_sched to packet_builder: one beat. Bytes
+  // beyond the payload are zero.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [1:0] kind;  // request or READ response; packet_kind_e
+    logic [63:0] order;  // of the grant, over all packets of the NIC
+    logic [15:0] function_id;  // owner of the QP
+    logic [23:0] qpn;  // local QP
+    logic [7:0] life;  // resets of the QP before it was granted
+    logic [7:0] wqe_opcode;  // operation of a request
+    logic [2:0] service;  // transport service; qp_service_e
+    logic solicited;  // solicited event
+    logic ack_request;  // asks for an acknowledge
+    logic [23:0] psn;  // packet sequence number
+    logic [12:0] payload;  // bytes
+    logic first_packet;  // of its message
+    logic last_packet;  // of its message
+    logic [63:0] remote_address;  // remote virtual address
+    logic [31:0] rkey;  // remote key
+    logic [31:0] dma_length;  // bytes of the message, for RETH
+    logic [31:0] imm;  // immediate, or the key to invalidate
+    logic [63:0] swap_add;  // atomic: value to swap in or to add
+    logic [63:0] compare;  // atomic: value to compare with
+    logic [7:0] syndrome;  // AETH
+    logic [23:0] msn;  // AETH
+    logic [383:0] address_vector;  // datagram segment of a UD request, else zero
+    logic [7935:0] data;  // bytes of the payload, of the longest inline data
+  } direct_beat_t;
+  localparam int unsigned DirectBeatWidth = 8838;
+
   // A packet has left payload_dma, to tx_sched.
   typedef struct packed {
     logic [31:0] trace_id;  // message, 0 for none
@@ -464,6 +494,78 @@ package streams_pkg;
     logic [47:0] refill;
   } vport_share_t;
   localparam int unsigned VportShareWidth = 74;
+
+  // What tx_sched keeps of a QP in line to choose among them: inside the stage, no stream.
+  typedef struct packed {
+    logic [10:0] head;  // slot of its first work request
+    logic [10:0] works;  // work requests
+    logic draining;  // SQD
+    logic fails;  // its next one completes with an error
+    logic held;  // it may not go on
+    logic silent;  // it sends nothing
+    logic invalidates;  // it ends a key
+    logic fetched;  // the payload of its packet must be fetched
+    logic overtakes;  // its packet would pass others in payload_dma
+    logic reliable;  // the requester is told of its packet
+  } sched_class_t;
+  localparam int unsigned SchedClassWidth = 30;
+
+  // What tx_sched keeps of a send queue: inside the stage, no stream.
+  typedef struct packed {
+    logic [23:0] psn;  // of the next packet
+    logic [23:0] acked;  // oldest one without acknowledge
+    logic [15:0] reads;  // READs and atomics without an answer
+    logic [7:0] max_reads;  // so many may be
+    logic [15:0] deficit;  // bytes it may still send in its turn
+    logic [15:0] since_ack_request;  // packets
+    logic [15:0] to_payload;  // packets ever given to payload_dma
+    logic [15:0] left_payload;  // of those, how many have left it
+    logic [15:0] stale_in_payload;  // the first so many were granted before a restart
+    logic [23:0] resume_skip;  // packets into the next message
+    logic [15:0] begun_to;  // WQE index behind the last one that has begun
+    logic [15:0] function_id;  // of its works
+    logic [7:0] epoch;  // go-back count
+    logic [7:0] lives;  // resets
+    logic [10:0] flushing;  // so many works are flushed
+    logic [10:0] works;  // work requests held
+    logic [10:0] head;  // slot of the first
+    logic [10:0] tail;  // slot of the last
+    logic [31:0] offset;  // of the first: bytes granted so far
+    logic [23:0] first_psn;  // of the first
+    logic begun;  // the first has had a grant
+    logic [8:0] notes;  // notes held
+    logic [7:0] note_head;  // slot of the first
+    logic [7:0] note_tail;  // slot of the last
+    logic [15:0] note_after;  // the first may go when so many packets have left payload_dma
+    logic resume;  // the next work begins inside its message
+    logic noting;  // in line to send a note
+    logic marking;  // in line to send its mark
+    logic ready;  // it was moved to RTS
+    logic ipv6;  // of its path
+    logic has_vlan;  // of its path
+    logic unreliable;  // UC, UD
+    logic reset;  // what comes is dropped
+    logic error;  // everything is flushed
+    logic failed;  // a WQE failed
+    logic draining;  // SQD
+    logic invalidates;  // it has ended keys
+    logic mark_wanted;  // the requester is to be told when it is drained
+  } sched_row_t;
+  localparam int unsigned SchedRowWidth = 379;
+
+  // What tx_sched keeps of a QP's responses: inside the stage, no stream.
+  typedef struct packed {
+    logic [11:0] count;  // responses held
+    logic [11:0] head;  // slot of the first
+    logic [11:0] tail;  // slot of the last
+    logic [23:0] granted;  // packets of the first, a READ
+    logic in_controls;  // in line for an acknowledge or an atomic result
+    logic in_reads;  // in line for READ data
+    logic [7:0] given;  // packets ever given to payload_dma
+    logic [8:0] in_payload;  // packets inside it
+    logic [8:0] stale;  // of those, how many are of a former life
+  } sched_answers_t;
+  localparam int unsigned SchedAnswersWidth = 88;
 
 endpackage
 /* verilator lint_on UNUSEDPARAM */

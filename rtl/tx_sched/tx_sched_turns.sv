@@ -171,9 +171,9 @@ module tx_sched_turns #(
   assign valid_kept = valid_o & ~erased_i;
   assign after_o = owners_of(valid_kept, owner_o);
   always_comb begin
-    taken_kept = '0;
+    taken_kept = gen_state[4].taken;
     for (int unsigned i = 0; i < Places; i++) begin
-      taken_kept = taken_kept + CountWidth'(valid_kept[i]);
+      taken_kept = taken_kept - CountWidth'(valid_o[i] && erased_i[i]);
     end
   end
 
@@ -221,17 +221,15 @@ module tx_sched_turns #(
   // Who waits longest outside, be it since this cycle
   // ------------------------------------------------------------------------------------------
 
-  logic pops, fresh;
+  logic pops;
   logic [QpnWidth-1:0] fresh_qpn;
   logic [FunctionWidth-1:0] fresh_function;
   logic [Places-1:0] slot;
   always_comb begin
-    fresh          = late_queue;
     fresh_qpn      = late_qpn_i;
     fresh_function = late_function_i;
     for (int unsigned s = 4; s > 0; s--) begin
       if (queues[s-1]) begin
-        fresh          = 1'b1;
         fresh_qpn      = qpn_i[(s-1)*QpnWidth+:QpnWidth];
         fresh_function = function_i[(s-1)*FunctionWidth+:FunctionWidth];
       end
@@ -250,7 +248,7 @@ module tx_sched_turns #(
       admit_function_o = late_function_i;
     end
   end
-  assign pops = (count_q != '0 || fresh) && taken_late != CountWidth'(Places);
+  assign pops = waits_late && taken_late != CountWidth'(Places);
   assign admit_o = pops && outside_late[admit_qpn_o];
   assign slot = admit_o ? ~valid_late & (valid_late + Places'(1)) : '0;
 
