@@ -145,7 +145,6 @@ module tx_sched_cut #(
   end
 
   always_comb begin
-    direct_o                = '0;
     direct_o.trace_id       = payload_o.trace_id;
     direct_o.kind           = payload_o.kind;
     direct_o.order          = payload_o.order;

@@ -6,7 +6,6 @@ module tx_sched_hold #(
     input  streams_pkg::work_beat_t work_i,      // its first beat - wqe_parser
     input  logic [13:0]             port_mtu_i,  // largest payload - settings
     input  logic [RowWidth-1:0]     row_i,       // its queue - queues
-    input  logic                    active_i,    // the queue is in line - turns
     input  logic [SlotWidth-1:0]    slot_i,      // where it is held - works
     output logic [RowWidth-1:0]     row_o,       // the queue afterwards - queues
     output logic                    holds_o,     // it is held - works
@@ -22,7 +21,7 @@ module tx_sched_hold #(
   assign holds_o = !work_i.drop && !row.reset && work_i.epoch == row.epoch;
   assign behind_o = row.works != '0;
   // One that is held back stays out of the line.
-  assign enters_o = holds_o && !behind_o && !active_i;
+  assign enters_o = holds_o && !behind_o;
   assign mtu = work_i.service == contexts_pkg::QpServiceUd && work_i.mtu_code == '0
       ? 32'(port_mtu_i) : 32'd128 << work_i.mtu_code;
 

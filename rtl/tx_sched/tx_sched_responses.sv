@@ -54,6 +54,9 @@ module tx_sched_responses #(
     output logic [1:0]                  again_class_o,   // what is to know of it there - turns
     output logic                        again_control_o, // it joins the line of acknowledges - line
 
+    input  logic [QpnWidth-1:0]         admit_qpn_i,   // who comes into the line of READs - turns
+    output logic [1:0]                  admit_class_o, // what is to know of him there - turns
+
     output logic answer_room_o,   // room to tell that a saved READ has left - pick
     output logic failure_room_o,  // room to tell that data could not be read - pick
 
@@ -287,6 +290,25 @@ module tx_sched_responses #(
       .controls_o(again_controls),
       .reads_o(again_reads),
       .class_o(again_class_o)
+  );
+
+  streams_pkg::sched_answers_t admit_row;
+  streams_pkg::response_beat_t admit_first;
+  logic unused_controls, unused_reads;
+  logic [RowWidth-1:0] unused_row;
+  assign admit_row = moves && grant_qpn == admit_qpn_i ? grant_next :
+                     take_i && take_qpn == admit_qpn_i ? take_next :
+                     left_i && left_qpn == admit_qpn_i ? left_next :
+                     reset_i && reset_qpn_i == admit_qpn_i ? reset_next :
+                     known_q[admit_qpn_i] ? row_mem[admit_qpn_i] : '0;
+  assign admit_first = item_of(admit_row.head, take_i, taken_slot, item_i, item_mem[admit_row.head]);
+  tx_sched_answer_step i_admit (
+      .row_i(admit_row),
+      .first_i(admit_first),
+      .row_o(unused_row),
+      .controls_o(unused_controls),
+      .reads_o(unused_reads),
+      .class_o(admit_class_o)
   );
 
   // Slots
