@@ -16,11 +16,14 @@
 #include <vector>
 
 #include "common/error.h"
+#include "common/level.h"
 #include "common/nic_shared.h"
 #include "common/stage.h"
 #include "common/stream.h"
 
 namespace carillon {
+
+class vport_table;
 
 enum class impl_kind : std::uint8_t { model, rtl, lockstep };
 
@@ -89,6 +92,21 @@ class twin_store {
   virtual void read(unsigned line, std::uint8_t* to) const = 0;
 };
 
+/// The levels that a stage reads and its twin looks things up in.
+struct twin_levels {
+  const level<vport_table>* vports = nullptr;
+};
+
+/// Those of a stage's ports, if it has any.
+template <class Ports>
+twin_levels levels_of(const Ports& io) {
+  if constexpr (requires { io.levels(); }) {
+    return io.levels();
+  } else {
+    return {};
+  }
+}
+
 struct twin_request {
   std::string_view stage;  ///< its row in the stage table
   std::string instance;    ///< its path
@@ -96,6 +114,7 @@ struct twin_request {
   std::vector<stream_base*> ports;    ///< in the order of the stage's port table
   std::unique_ptr<twin_rules> rules;  ///< when the twin is in charge
   twin_store* store = nullptr;        ///< of a stage that has one
+  twin_levels levels = {};
 };
 
 /// The memory beside `owner`, a stage or its rules.
@@ -149,8 +168,8 @@ twin_instance make_twin(const std::string& name, nic_shared& nic, const typename
   if (impl != impl_kind::rtl) {
     auto model = std::make_unique<Stage>(name.c_str(), nic, io);
     if (impl == impl_kind::lockstep) {
-      made.rtl =
-          host->accompany({Stage::Row, model->path(), nic, io.all(), nullptr, store_of(*model)});
+      made.rtl = host->accompany(
+          {Stage::Row, model->path(), nic, io.all(), nullptr, store_of(*model), levels_of(io)});
     }
     made.model = std::move(model);
     return made;
@@ -158,7 +177,8 @@ twin_instance make_twin(const std::string& name, nic_shared& nic, const typename
   const trace_site site = nic.context.trace.site(name, Stage::Row);
   auto rules = std::make_unique<typename Stage::rules>(nic, site, io);
   twin_store* const store = store_of(*rules);
-  made.rtl = host->replace({Stage::Row, name, nic, io.all(), std::move(rules), store});
+  made.rtl =
+      host->replace({Stage::Row, name, nic, io.all(), std::move(rules), store, levels_of(io)});
   return made;
 }
 

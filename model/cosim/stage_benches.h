@@ -7,6 +7,7 @@ namespace carillon {
 
 lockstep_report run_payload_dma_bench(const lockstep_options& options);
 lockstep_report run_tx_mac_bench(const lockstep_options& options);
+lockstep_report run_tx_sched_bench(const lockstep_options& options);
 lockstep_report run_uar_bench(const lockstep_options& options);
 lockstep_report run_wqe_fetch_bench(const lockstep_options& options);
 lockstep_report run_wqe_parser_bench(const lockstep_options& options);

@@ -15,7 +15,7 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
       stage_(request.stage),
       instance_(request.instance),
       streams_(request.ports),
-
+      read_levels_(request.levels),
       store_(request.store) {
   const twin_desc* desc = find_twin(stage_);
   if (desc == nullptr) {
@@ -116,8 +116,12 @@ void twin_driver::read(const port_state& port, std::uint32_t* words) const {
 
 void twin_driver::drive_levels(cycle_t t) const {
   for (std::size_t i = 0; i < levels_.size(); ++i) {
-    const std::uint32_t value = levels_[i].value(nic_.context.params, streams_, t);
     const rtl_level& pins = block_->levels()[i];
+    if (levels_[i].fill != nullptr) {
+      levels_[i].fill(nic_.context, read_levels_, t, static_cast<std::uint32_t*>(pins.data));
+      continue;
+    }
+    const std::uint32_t value = levels_[i].value(nic_.context.params, streams_, t);
     std::memcpy(pins.data, &value, std::min(pins.bytes, sizeof value));
   }
 }

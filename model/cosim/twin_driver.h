@@ -95,6 +95,7 @@ class twin_driver : public clocked, private twin_port::listener {
   void serve_store();
 
   std::vector<stream_base*> streams_;
+  twin_levels read_levels_;
   std::span<const twin_level_desc> levels_;
   bool waves_ = false;
   twin_store* store_;

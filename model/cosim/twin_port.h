@@ -183,7 +183,11 @@ struct twin_port_desc {
 /// t.
 struct twin_level_desc {
   const char* name;
-  std::uint32_t (*value)(const parameters& params, std::span<stream_base* const> ports, cycle_t t);
+  std::uint32_t (*value)(const parameters& params, std::span<stream_base* const> ports,
+                         cycle_t t) = nullptr;
+  /// Instead, of a level of more than 32 bits: writes its pins.
+  void (*fill)(const sim_context& context, const twin_levels& levels, cycle_t t,
+               std::uint32_t* pins) = nullptr;
 };
 
 struct twin_desc {

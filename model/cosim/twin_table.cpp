@@ -1,11 +1,14 @@
 // The port table of every twin. A new twin needs an entry here, <stage>_block.cpp, and beat_codec<>
 // for item types that no other twin has.
+#include <algorithm>
 #include <bit>
 
+#include "common/packet_opcode.h"
 #include "common/tx_pacer.h"
 #include "cosim/payload_dma_beats.h"
 #include "cosim/twin_port.h"
 #include "cosim/tx_mac_beats.h"
+#include "cosim/tx_sched_beats.h"
 #include "cosim/wqe_fetch_beats.h"
 
 namespace carillon {
@@ -38,6 +41,31 @@ std::uint32_t tx_mac_byte_cost(const parameters& params, std::span<stream_base* 
 std::uint32_t tx_mac_cycle_credit(const parameters& params, std::span<stream_base* const> /*ports*/,
                                   cycle_t /*t*/) {
   return tx_pacer(params).cycle_credit();
+}
+
+// Levels of tx_sched
+// ------------------------------------------------------------------------------------------------
+
+std::uint32_t tx_sched_port_mtu(const parameters& params, std::span<stream_base* const> /*ports*/,
+                                cycle_t /*t*/) {
+  return static_cast<std::uint32_t>(params.wire.mtu);
+}
+
+std::uint32_t tx_sched_largest(const parameters& params, std::span<stream_base* const> /*ports*/,
+                               cycle_t /*t*/) {
+  return longest_wire_bytes(static_cast<std::uint32_t>(params.wire.mtu));
+}
+
+std::uint32_t tx_sched_send_window(const parameters& params,
+                                   std::span<stream_base* const> /*ports*/, cycle_t /*t*/) {
+  return static_cast<std::uint32_t>(params.nic.send_window);
+}
+
+/// At least twice in a window.
+std::uint32_t tx_sched_ack_interval(const parameters& params,
+                                    std::span<stream_base* const> /*ports*/, cycle_t /*t*/) {
+  return std::min(static_cast<std::uint32_t>(params.nic.ack_req_interval),
+                  std::max(1U, static_cast<std::uint32_t>(params.nic.send_window) / 2));
 }
 
 // Levels of uar
@@ -81,6 +109,23 @@ const std::vector<twin_desc>& twins() {
        .ports = {in<frame_item, mac_frame_codec>("frame"),
                  out<frame_item, wire_frame_codec>("wire")},
        .levels = {{"byte_cost", tx_mac_byte_cost}, {"cycle_credit", tx_mac_cycle_credit}}},
+      {.stage = "tx_sched",
+       .ports = {in<work_item>("work"), in<response_item, sched_response_codec>("acknowledges"),
+                 in<payload_left, payload_note_codec>("left"),
+                 in<qp_command, sched_command_codec>("commands"),
+                 in<send_control, sched_control_codec>("controls"),
+                 out<packet_item, packet_grant_codec>("payload"),
+                 out<packet_item, sched_direct_codec>("direct"),
+                 out<sent_packet, sched_note_codec>("sent"),
+                 out<refetch, sched_refetch_codec>("refetches"),
+                 out<key_invalidation, invalidation_codec>("invalidations"),
+                 out<response_failure, read_failure_codec>("failures"),
+                 out<response_left, answered_codec>("answered")},
+       .levels = {{.name = "vports", .fill = fill_vport_shares},
+                  {"port_mtu", tx_sched_port_mtu},
+                  {"largest", tx_sched_largest},
+                  {"send_window", tx_sched_send_window},
+                  {"ack_interval", tx_sched_ack_interval}}},
       {"uar",
        {in<context_line>("ctx_line"), in<mmio_write>("write"), in<mmio_read>("read"),
         out<context_read>("ctx_read"), out<doorbell>("doorbell"),

@@ -182,7 +182,7 @@ inline constexpr unsigned Works = 1024;
 // QPs that are looked at for the next request, and as many for the next READ response (assumed)
 inline constexpr unsigned Places = 128;
 // notes that wait for their data, and packets in payload_dma that may lead to one (assumed)
-inline constexpr unsigned Notes = 256;
+inline constexpr unsigned Notes = 512;
 // responses held for all QPs together (assumed)
 inline constexpr unsigned Responses = 2048;
 // saved READs whose last packet is in payload_dma, and answers that wait to be told of (assumed)
@@ -193,7 +193,7 @@ inline constexpr stage_timing_desc TimingTable[] = {
     {"work_slots", 64, "assumed", "work requests held for all QPs together, while nobody shares the wire"},
     {"works", 1024, "assumed", "work requests held at most, those of QPs in SQD included"},
     {"places", 128, "assumed", "QPs that are looked at for the next request, and as many for the next READ response"},
-    {"notes", 256, "assumed", "notes that wait for their data, and packets in payload_dma that may lead to one"},
+    {"notes", 512, "assumed", "notes that wait for their data, and packets in payload_dma that may lead to one"},
     {"responses", 2048, "assumed", "responses held for all QPs together"},
     {"saved", 128, "assumed", "saved READs whose last packet is in payload_dma, and answers that wait to be told of"},
     {"failures", 256, "assumed", "packets of READ responses in payload_dma, and failures that wait to be told of"},

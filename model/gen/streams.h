@@ -2352,34 +2352,34 @@ struct sched_class {
 
 // What tx_sched keeps of a send queue: inside the stage, no stream.
 struct sched_row {
-  static constexpr unsigned Width = 379;
+  static constexpr unsigned Width = 382;
   static constexpr unsigned Words = 12;
   static constexpr const char* Name = "sched_row";
   static constexpr std::array<stream_field_desc, 38> Fields = {{
-      {"psn", 355, 24},
-      {"acked", 331, 24},
-      {"reads", 315, 16},
-      {"max_reads", 307, 8},
-      {"deficit", 291, 16},
-      {"since_ack_request", 275, 16},
-      {"to_payload", 259, 16},
-      {"left_payload", 243, 16},
-      {"stale_in_payload", 227, 16},
-      {"resume_skip", 203, 24},
-      {"begun_to", 187, 16},
-      {"function_id", 171, 16},
-      {"epoch", 163, 8},
-      {"lives", 155, 8},
-      {"flushing", 144, 11},
-      {"works", 133, 11},
-      {"head", 122, 11},
-      {"tail", 111, 11},
-      {"offset", 79, 32},
-      {"first_psn", 55, 24},
-      {"begun", 54, 1},
-      {"notes", 45, 9},
-      {"note_head", 37, 8},
-      {"note_tail", 29, 8},
+      {"psn", 358, 24},
+      {"acked", 334, 24},
+      {"reads", 318, 16},
+      {"max_reads", 310, 8},
+      {"deficit", 294, 16},
+      {"since_ack_request", 278, 16},
+      {"to_payload", 262, 16},
+      {"left_payload", 246, 16},
+      {"stale_in_payload", 230, 16},
+      {"resume_skip", 206, 24},
+      {"begun_to", 190, 16},
+      {"function_id", 174, 16},
+      {"epoch", 166, 8},
+      {"lives", 158, 8},
+      {"flushing", 147, 11},
+      {"works", 136, 11},
+      {"head", 125, 11},
+      {"tail", 114, 11},
+      {"offset", 82, 32},
+      {"first_psn", 58, 24},
+      {"begun", 57, 1},
+      {"notes", 47, 10},
+      {"note_head", 38, 9},
+      {"note_tail", 29, 9},
       {"note_after", 13, 16},
       {"resume", 12, 1},
       {"noting", 11, 1},
@@ -2441,9 +2441,9 @@ struct sched_row {
   // notes held
   std::uint16_t notes{};
   // slot of the first
-  std::uint8_t note_head{};
+  std::uint16_t note_head{};
   // slot of the last
-  std::uint8_t note_tail{};
+  std::uint16_t note_tail{};
   // the first may go when so many packets have left payload_dma
   std::uint16_t note_after{};
   // the next work begins inside its message
@@ -2476,30 +2476,30 @@ struct sched_row {
   // Word 0 is the least significant: the order of Verilator's wide ports.
   void pack(std::uint32_t* w) const {
     std::memset(w, 0, 12 * sizeof *w);
-    bytes::put_bits(w, 355, 24, psn);
-    bytes::put_bits(w, 331, 24, acked);
-    bytes::put_bits(w, 315, 16, reads);
-    bytes::put_bits(w, 307, 8, max_reads);
-    bytes::put_bits(w, 291, 16, deficit);
-    bytes::put_bits(w, 275, 16, since_ack_request);
-    bytes::put_bits(w, 259, 16, to_payload);
-    bytes::put_bits(w, 243, 16, left_payload);
-    bytes::put_bits(w, 227, 16, stale_in_payload);
-    bytes::put_bits(w, 203, 24, resume_skip);
-    bytes::put_bits(w, 187, 16, begun_to);
-    bytes::put_bits(w, 171, 16, function_id);
-    bytes::put_bits(w, 163, 8, epoch);
-    bytes::put_bits(w, 155, 8, lives);
-    bytes::put_bits(w, 144, 11, flushing);
-    bytes::put_bits(w, 133, 11, works);
-    bytes::put_bits(w, 122, 11, head);
-    bytes::put_bits(w, 111, 11, tail);
-    bytes::put_bits(w, 79, 32, offset);
-    bytes::put_bits(w, 55, 24, first_psn);
-    bytes::put_bits(w, 54, 1, begun);
-    bytes::put_bits(w, 45, 9, notes);
-    bytes::put_bits(w, 37, 8, note_head);
-    bytes::put_bits(w, 29, 8, note_tail);
+    bytes::put_bits(w, 358, 24, psn);
+    bytes::put_bits(w, 334, 24, acked);
+    bytes::put_bits(w, 318, 16, reads);
+    bytes::put_bits(w, 310, 8, max_reads);
+    bytes::put_bits(w, 294, 16, deficit);
+    bytes::put_bits(w, 278, 16, since_ack_request);
+    bytes::put_bits(w, 262, 16, to_payload);
+    bytes::put_bits(w, 246, 16, left_payload);
+    bytes::put_bits(w, 230, 16, stale_in_payload);
+    bytes::put_bits(w, 206, 24, resume_skip);
+    bytes::put_bits(w, 190, 16, begun_to);
+    bytes::put_bits(w, 174, 16, function_id);
+    bytes::put_bits(w, 166, 8, epoch);
+    bytes::put_bits(w, 158, 8, lives);
+    bytes::put_bits(w, 147, 11, flushing);
+    bytes::put_bits(w, 136, 11, works);
+    bytes::put_bits(w, 125, 11, head);
+    bytes::put_bits(w, 114, 11, tail);
+    bytes::put_bits(w, 82, 32, offset);
+    bytes::put_bits(w, 58, 24, first_psn);
+    bytes::put_bits(w, 57, 1, begun);
+    bytes::put_bits(w, 47, 10, notes);
+    bytes::put_bits(w, 38, 9, note_head);
+    bytes::put_bits(w, 29, 9, note_tail);
     bytes::put_bits(w, 13, 16, note_after);
     bytes::put_bits(w, 12, 1, resume);
     bytes::put_bits(w, 11, 1, noting);
@@ -2518,30 +2518,30 @@ struct sched_row {
 
   [[nodiscard]] static sched_row unpack(const std::uint32_t* w) {
     sched_row x;
-    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 355, 24));
-    x.acked = static_cast<std::uint32_t>(bytes::get_bits(w, 331, 24));
-    x.reads = static_cast<std::uint16_t>(bytes::get_bits(w, 315, 16));
-    x.max_reads = static_cast<std::uint8_t>(bytes::get_bits(w, 307, 8));
-    x.deficit = static_cast<std::uint16_t>(bytes::get_bits(w, 291, 16));
-    x.since_ack_request = static_cast<std::uint16_t>(bytes::get_bits(w, 275, 16));
-    x.to_payload = static_cast<std::uint16_t>(bytes::get_bits(w, 259, 16));
-    x.left_payload = static_cast<std::uint16_t>(bytes::get_bits(w, 243, 16));
-    x.stale_in_payload = static_cast<std::uint16_t>(bytes::get_bits(w, 227, 16));
-    x.resume_skip = static_cast<std::uint32_t>(bytes::get_bits(w, 203, 24));
-    x.begun_to = static_cast<std::uint16_t>(bytes::get_bits(w, 187, 16));
-    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 171, 16));
-    x.epoch = static_cast<std::uint8_t>(bytes::get_bits(w, 163, 8));
-    x.lives = static_cast<std::uint8_t>(bytes::get_bits(w, 155, 8));
-    x.flushing = static_cast<std::uint16_t>(bytes::get_bits(w, 144, 11));
-    x.works = static_cast<std::uint16_t>(bytes::get_bits(w, 133, 11));
-    x.head = static_cast<std::uint16_t>(bytes::get_bits(w, 122, 11));
-    x.tail = static_cast<std::uint16_t>(bytes::get_bits(w, 111, 11));
-    x.offset = static_cast<std::uint32_t>(bytes::get_bits(w, 79, 32));
-    x.first_psn = static_cast<std::uint32_t>(bytes::get_bits(w, 55, 24));
-    x.begun = static_cast<std::uint8_t>(bytes::get_bits(w, 54, 1));
-    x.notes = static_cast<std::uint16_t>(bytes::get_bits(w, 45, 9));
-    x.note_head = static_cast<std::uint8_t>(bytes::get_bits(w, 37, 8));
-    x.note_tail = static_cast<std::uint8_t>(bytes::get_bits(w, 29, 8));
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 358, 24));
+    x.acked = static_cast<std::uint32_t>(bytes::get_bits(w, 334, 24));
+    x.reads = static_cast<std::uint16_t>(bytes::get_bits(w, 318, 16));
+    x.max_reads = static_cast<std::uint8_t>(bytes::get_bits(w, 310, 8));
+    x.deficit = static_cast<std::uint16_t>(bytes::get_bits(w, 294, 16));
+    x.since_ack_request = static_cast<std::uint16_t>(bytes::get_bits(w, 278, 16));
+    x.to_payload = static_cast<std::uint16_t>(bytes::get_bits(w, 262, 16));
+    x.left_payload = static_cast<std::uint16_t>(bytes::get_bits(w, 246, 16));
+    x.stale_in_payload = static_cast<std::uint16_t>(bytes::get_bits(w, 230, 16));
+    x.resume_skip = static_cast<std::uint32_t>(bytes::get_bits(w, 206, 24));
+    x.begun_to = static_cast<std::uint16_t>(bytes::get_bits(w, 190, 16));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 174, 16));
+    x.epoch = static_cast<std::uint8_t>(bytes::get_bits(w, 166, 8));
+    x.lives = static_cast<std::uint8_t>(bytes::get_bits(w, 158, 8));
+    x.flushing = static_cast<std::uint16_t>(bytes::get_bits(w, 147, 11));
+    x.works = static_cast<std::uint16_t>(bytes::get_bits(w, 136, 11));
+    x.head = static_cast<std::uint16_t>(bytes::get_bits(w, 125, 11));
+    x.tail = static_cast<std::uint16_t>(bytes::get_bits(w, 114, 11));
+    x.offset = static_cast<std::uint32_t>(bytes::get_bits(w, 82, 32));
+    x.first_psn = static_cast<std::uint32_t>(bytes::get_bits(w, 58, 24));
+    x.begun = static_cast<std::uint8_t>(bytes::get_bits(w, 57, 1));
+    x.notes = static_cast<std::uint16_t>(bytes::get_bits(w, 47, 10));
+    x.note_head = static_cast<std::uint16_t>(bytes::get_bits(w, 38, 9));
+    x.note_tail = static_cast<std::uint16_t>(bytes::get_bits(w, 29, 9));
     x.note_after = static_cast<std::uint16_t>(bytes::get_bits(w, 13, 16));
     x.resume = static_cast<std::uint8_t>(bytes::get_bits(w, 12, 1));
     x.noting = static_cast<std::uint8_t>(bytes::get_bits(w, 11, 1));
@@ -2667,7 +2667,7 @@ inline constexpr std::array<stream_desc, 32> StreamTable = {{
     {"answered_beat", 32, answered_beat::Fields.data(), 2},
     {"vport_share", 74, vport_share::Fields.data(), 5},
     {"sched_class", 30, sched_class::Fields.data(), 10},
-    {"sched_row", 379, sched_row::Fields.data(), 38},
+    {"sched_row", 382, sched_row::Fields.data(), 38},
     {"sched_answers", 88, sched_answers::Fields.data(), 9},
 }};
 

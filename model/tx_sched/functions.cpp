@@ -4,10 +4,10 @@
 
 namespace carillon {
 
-std::vector<vport_share> shares_of(const vport_table& table) {
+std::vector<port_share> shares_of(const vport_table& table) {
   const bool strict = table.arbitration == vport_arbitration::strict;
   const bool weighted = table.arbitration == vport_arbitration::weighted;
-  std::vector<vport_share> shares(table.size());
+  std::vector<port_share> shares(table.size());
   for (std::uint16_t i = 0; i < shares.size(); ++i) {
     const vport& port = table.at(i);
     shares[i].enabled = port.enabled;
@@ -19,7 +19,7 @@ std::vector<vport_share> shares_of(const vport_table& table) {
   return shares;
 }
 
-sched_functions::sched_functions(const std::vector<vport_share>& shares, std::uint32_t largest,
+sched_functions::sched_functions(const std::vector<port_share>& shares, std::uint32_t largest,
                                  ps_t period)
     : largest_(largest),
       period_(period),
@@ -30,7 +30,7 @@ sched_functions::sched_functions(const std::vector<vport_share>& shares, std::ui
 }
 
 std::vector<std::uint16_t> sched_functions::configure(cycle_t t,
-                                                      const std::vector<vport_share>& shares) {
+                                                      const std::vector<port_share>& shares) {
   bool rearranged = lanes_.empty();
   std::vector<std::uint8_t> urgencies;
   for (std::size_t i = 0; i < functions_.size(); ++i) {
@@ -54,7 +54,7 @@ std::vector<std::uint16_t> sched_functions::configure(cycle_t t,
   }
   std::size_t enabled = 0;
   for (std::uint16_t i = 0; i < functions_.size(); ++i) {
-    const vport_share& share = shares[i];
+    const port_share& share = shares[i];
     participant& each = functions_[i];
     enabled += share.enabled ? 1 : 0;
     each.tagged = share.tagged;
@@ -140,6 +140,11 @@ void sched_functions::begin_rounds() {
       begin_round(each);
     }
   }
+}
+
+bool sched_functions::rounds_end() const {
+  return std::any_of(lanes_.begin(), lanes_.end(),
+                     [](const lane& each) { return each.due.empty() && !each.spent.empty(); });
 }
 
 /// Nobody has anything left of this one.

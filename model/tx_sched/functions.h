@@ -22,28 +22,28 @@
 namespace carillon {
 
 /// What counts here of a virtual port.
-struct vport_share {
+struct port_share {
   bool enabled = false;
   bool tagged = false;
   std::uint16_t weight = 0;
   std::uint8_t urgency = 0;
   std::uint32_t max_rate_mbps = 0;
 
-  bool operator==(const vport_share&) const = default;
+  bool operator==(const port_share&) const = default;
 };
 
 /// ... of all of them: weights and urgencies only if the arbitration asks for them.
-std::vector<vport_share> shares_of(const vport_table& table);
+std::vector<port_share> shares_of(const vport_table& table);
 
 class sched_functions {
  public:
   /// `largest`: bytes on the wire of the largest packet.
-  sched_functions(const std::vector<vport_share>& shares, std::uint32_t largest, ps_t period);
+  sched_functions(const std::vector<port_share>& shares, std::uint32_t largest, ps_t period);
 
   /// The table has changed. If urgencies have, functions take their places anew, in the order of
   /// their numbers; else they keep them: what a VF may change of its port costs nobody a turn.
   /// Returns those that have to enter again, if they still have something to send.
-  std::vector<std::uint16_t> configure(cycle_t t, const std::vector<vport_share>& shares);
+  std::vector<std::uint16_t> configure(cycle_t t, const std::vector<port_share>& shares);
 
   [[nodiscard]] std::size_t size() const { return functions_.size(); }
 
@@ -64,9 +64,12 @@ class sched_functions {
   /// It has nothing to send any more.
   void leave(std::uint16_t function);
 
-  /// Begins a round of each urgency of which nobody has anything left: before a turn is offered,
-  /// and when a cycle is over, so that it does not matter how often anybody looks.
+  /// Begins a round of each urgency of which nobody has anything left, before a turn is offered.
   void begin_rounds();
+
+  /// A round will begin in the next cycle, whatever happens: it must not matter how often anybody
+  /// looks.
+  [[nodiscard]] bool rounds_end() const;
 
   /// Somebody may send.
   [[nodiscard]] bool any() const { return listed_ != 0; }

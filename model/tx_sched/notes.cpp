@@ -61,6 +61,7 @@ void tx_sched_rules::add_note(cycle_t t, std::uint32_t qpn, sent_packet note) {
     return;
   }
   const held_history history(note.trace, t, data_reason_);
+  CARILLON_CHECK(notes_ < spec::Notes, "{}: no room for a note in cycle {}", ports_.sent.name(), t);
   queue.notes.push({std::move(note), after, history});
   ++notes_;
   line_up_note(qpn);

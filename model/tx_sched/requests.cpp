@@ -50,7 +50,7 @@ void tx_sched_rules::leave_round(std::uint32_t qpn) {
 /// Bytes on the wire; -1 if none of the function's QPs can send.
 std::int64_t tx_sched_rules::grant_request(cycle_t t, std::uint16_t function) {
   // Whoever is granted may lead to a note, and so may each packet inside payload_dma.
-  if (notes_ + inside_ + 2 > spec::Notes) {
+  if (notes_ + std::min(inside_, stage_spec::payload_dma::LeftDepth) + 2 > spec::Notes) {
     return -1;
   }
   std::uint32_t behind = NoNumber;

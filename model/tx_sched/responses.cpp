@@ -1,4 +1,5 @@
 // tx_sched: what the responder wants to send.
+#include <algorithm>
 #include <utility>
 
 #include "tx_sched/tx_sched_rules.h"
@@ -147,7 +148,8 @@ std::int64_t tx_sched_rules::grant_read(cycle_t t, std::uint16_t function) {
     front.history.waits_for(context_, site(), t, fetched ? payload_reason_ : direct_reason_);
     return -1;
   }
-  if (!room_to_answer(qpn) || reads_inside_ + failures_.size() >= spec::Failures) {
+  const unsigned may_fail = std::min(reads_inside_, stage_spec::payload_dma::LeftDepth);
+  if (!room_to_answer(qpn) || may_fail + failures_.size() >= spec::Failures) {
     front.history.waits_for(context_, site(), t, answered_reason_);
     return -1;
   }

@@ -17,7 +17,7 @@ void tx_sched_rules::look_at_vports(cycle_t t) {
   const vport_table& table = ports_.vports.read(t);
   CARILLON_CHECK(table.size() == functions_.size(), "{}: {} functions have become {} in cycle {}",
                  ports_.work.name(), functions_.size(), table.size(), t);
-  std::vector<vport_share> shares = shares_of(table);
+  std::vector<port_share> shares = shares_of(table);
   if (shares == shares_) {
     return;
   }

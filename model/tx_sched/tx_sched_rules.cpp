@@ -29,9 +29,8 @@ cqe_syndrome syndrome_of(dma_status status) {
 /// another packet names a PSN that none of its packets has.
 bool covers(const sent_packet& note, std::uint32_t psn) {
   const std::uint32_t behind = psn_distance(note.first_psn, note.psn);
-  const bool sent =
-      note.syndrome == 0 ||
-      note.vendor_syndrome == static_cast<std::uint8_t>(vendor_syndrome::PayloadRead);
+  const bool sent = note.syndrome == 0 ||
+                    note.vendor_syndrome == static_cast<std::uint8_t>(vendor_syndrome::PayloadRead);
   return !note.no_packet && psn_distance(note.first_psn, psn) < behind + (sent ? 1 : 0);
 }
 
@@ -149,8 +148,7 @@ void tx_sched_rules::settle(cycle_t t) {
   let_in(t);
   functions_.begin_rounds();
   const bool granted = grant_control(t) || grant_function(t);
-  functions_.begin_rounds();
-  if (granted && anything_waits()) {
+  if ((granted && anything_waits()) || functions_.rounds_end()) {
     wake(t + 1);
   }
   report_answered(t);

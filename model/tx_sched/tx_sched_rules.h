@@ -64,6 +64,8 @@ struct tx_sched_ports {
     return {&work,   &acknowledges, &left,      &commands,      &controls, &payload,
             &direct, &sent,         &refetches, &invalidations, &failures, &answered};
   }
+
+  [[nodiscard]] twin_levels levels() const { return {&vports}; }
 };
 
 class tx_sched_rules final : public twin_rules {
@@ -203,12 +205,12 @@ class tx_sched_rules final : public twin_rules {
   std::vector<sched_responses> responses_;
   sched_functions functions_;
   turn_lists requests_;
-  turn_lists reads_;                 ///< QPs whose next response is READ data
-  std::uint64_t vports_seen_ = 0;    ///< changes of the level
-  std::vector<vport_share> shares_;  ///< what of it counts here
-  std::uint32_t sent_bytes_ = 0;     ///< on the wire, of the packet just granted; 0 if nobody asks
-  cycle_t next_work_ = NeverCycle;   ///< a work request will be complete
-  ring<std::uint16_t> doubtful_;     ///< functions that may have nothing left
+  turn_lists reads_;                ///< QPs whose next response is READ data
+  std::uint64_t vports_seen_ = 0;   ///< changes of the level
+  std::vector<port_share> shares_;  ///< what of it counts here
+  std::uint32_t sent_bytes_ = 0;    ///< on the wire, of the packet just granted; 0 if nobody asks
+  cycle_t next_work_ = NeverCycle;  ///< a work request will be complete
+  ring<std::uint16_t> doubtful_;    ///< functions that may have nothing left
   ring<std::uint32_t> controls_;  ///< QPs whose next response is an acknowledge or an atomic result
   ring<std::uint32_t> noting_;    ///< QPs with a held note that may go
   ring<std::uint32_t> marks_;     ///< QPs that owe the requester a mark, and can give it

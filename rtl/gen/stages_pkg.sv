@@ -80,7 +80,7 @@ package stages_pkg;
   localparam int unsigned TxSchedWorkSlots = 64;
   localparam int unsigned TxSchedWorks = 1024;
   localparam int unsigned TxSchedPlaces = 128;
-  localparam int unsigned TxSchedNotes = 256;
+  localparam int unsigned TxSchedNotes = 512;
   localparam int unsigned TxSchedResponses = 2048;
   localparam int unsigned TxSchedSaved = 128;
   localparam int unsigned TxSchedFailures = 256;

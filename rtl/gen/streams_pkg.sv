@@ -533,9 +533,9 @@ package streams_pkg;
     logic [31:0] offset;  // of the first: bytes granted so far
     logic [23:0] first_psn;  // of the first
     logic begun;  // the first has had a grant
-    logic [8:0] notes;  // notes held
-    logic [7:0] note_head;  // slot of the first
-    logic [7:0] note_tail;  // slot of the last
+    logic [9:0] notes;  // notes held
+    logic [8:0] note_head;  // slot of the first
+    logic [8:0] note_tail;  // slot of the last
     logic [15:0] note_after;  // the first may go when so many packets have left payload_dma
     logic resume;  // the next work begins inside its message
     logic noting;  // in line to send a note
@@ -551,7 +551,7 @@ package streams_pkg;
     logic invalidates;  // it has ended keys
     logic mark_wanted;  // the requester is to be told when it is drained
   } sched_row_t;
-  localparam int unsigned SchedRowWidth = 379;
+  localparam int unsigned SchedRowWidth = 382;
 
   // What tx_sched keeps of a QP's responses: inside the stage, no stream.
   typedef struct packed {

@@ -3,8 +3,8 @@
 //
 // In a cycle, each seeing what the one before did: the virtual ports change; functions get something
 // to send, for five reasons in turn; those that have lost what they had leave; those come back whose
-// rate lets them; rounds begin; one function sends, out of turn or in its turn; rounds begin; functions
-// get something to send, for three more reasons.
+// rate lets them; rounds begin; one function sends, out of turn or in its turn; functions get something
+// to send, for three more reasons.
 `include "assertions.svh"
 
 module tx_sched_functions #(
@@ -262,21 +262,10 @@ module tx_sched_functions #(
   // Who comes late
   // ------------------------------------------------------------------------------------------
 
-  // An answer's QP lines up again before rounds begin, QPs that find a place afterwards.
+  // An answer's QP lines up again; QPs find a place.
   logic [Functions*4-1:0] listed_late, due_late, throttled_late, had_late;
   logic [BalanceWidth*Functions*4-1:0] balance_late;
   logic [Functions*Functions*4-1:0] older_late;
-  logic [Functions-1:0] due_first, had_first;
-  tx_sched_rounds #(
-      .Functions(Functions)
-  ) i_rounds_late (
-      .mates_i(mates),
-      .listed_i(listed_late[Functions+:Functions]),
-      .due_i(due_late[Functions+:Functions]),
-      .had_i(had_late[Functions+:Functions]),
-      .due_o(due_first),
-      .had_o(had_first)
-  );
   assign listed_late[0+:Functions] = listed_sent;
   assign due_late[0+:Functions] = due_sent;
   assign throttled_late[0+:Functions] = throttled_sent;
@@ -284,14 +273,6 @@ module tx_sched_functions #(
   assign balance_late[0+:BalanceWidth*Functions] = balance_sent;
   assign older_late[0+:Functions*Functions] = older_sent;
   for (genvar s = 0; s < 3; s++) begin : gen_late
-    logic [Functions-1:0] due_in, had_in;
-    if (s == 1) begin : gen_rounds
-      assign due_in = due_first;
-      assign had_in = had_first;
-    end else begin : gen_plain
-      assign due_in = due_late[s*Functions+:Functions];
-      assign had_in = had_late[s*Functions+:Functions];
-    end
     tx_sched_enter #(
         .Functions(Functions)
     ) i_enter (
@@ -300,9 +281,9 @@ module tx_sched_functions #(
         .open_i(open_after),
         .quantum_i(quantum),
         .listed_i(listed_late[s*Functions+:Functions]),
-        .due_i(due_in),
+        .due_i(due_late[s*Functions+:Functions]),
         .throttled_i(throttled_late[s*Functions+:Functions]),
-        .had_i(had_in),
+        .had_i(had_late[s*Functions+:Functions]),
         .balance_i(balance_late[s*BalanceWidth*Functions+:BalanceWidth*Functions]),
         .older_i(older_late[s*Functions*Functions+:Functions*Functions]),
         .listed_o(listed_late[(s+1)*Functions+:Functions]),

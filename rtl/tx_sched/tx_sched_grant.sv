@@ -19,7 +19,7 @@ module tx_sched_grant #(
     input logic [          13:0] port_mtu_i,      // quantum of a turn - settings
     input logic [          15:0] ack_interval_i,  // packets from one request for an acknowledge to the next - settings
     input logic                  sent_room_i,     // a credit for a note - top
-    input logic [           7:0] slot_i,          // where a note would be held - notes
+    input logic [           8:0] slot_i,          // where a note would be held - notes
 
     output logic [RowWidth-1:0] row_o,          // the queue afterwards - queues
     output logic                packet_o,       // it gets a packet - cut
@@ -124,7 +124,7 @@ module tx_sched_grant #(
       end
     end
     if (holds_o) begin
-      next.notes     = row.notes + 9'd1;
+      next.notes     = row.notes + 10'd1;
       next.note_tail = slot_i;
       if (!behind_o) begin
         next.note_head  = slot_i;

@@ -9,7 +9,7 @@ module tx_sched_left #(
     input  logic [SlotWidth-1:0]       behind_i,    // the work request behind the first - works
     input  logic                       covered_i,   // a held note is about the packet - notes
     input  logic                       sent_room_i, // a credit for a note - top
-    input  logic [7:0]                 slot_i,      // where a note would be held - notes
+    input  logic [8:0]                 slot_i,      // where a note would be held - notes
     output logic [RowWidth-1:0]        row_o,       // the queue afterwards - queues
     output logic                       marks_o,     // the held note gets the syndrome - notes
     output logic                       in_head_o,   // it is the first work request's, which ends - top
@@ -69,7 +69,7 @@ module tx_sched_left #(
       end
     end
     if (holds_o) begin
-      next.notes     = row.notes + 9'd1;
+      next.notes     = row.notes + 10'd1;
       next.note_tail = slot_i;
       if (!behind_o) begin
         next.note_head  = slot_i;

@@ -371,7 +371,7 @@ module tx_sched_responses #(
   logic answered_any, failures_any;
   logic [$clog2(Saved):0] answered_count, ends_count;
   logic [$clog2(Failures):0] failures_count;
-  logic [$clog2(Failures):0] inside_q;
+  logic [15:0] inside_q, inside_now, may_fail;
   assign answered_push_o = answered_any && answered_room_i;
   assign failures_push_o = failures_any && failures_room_i;
   tx_sched_reports #(
@@ -409,8 +409,11 @@ module tx_sched_responses #(
   end
   // What leaves payload_dma in this cycle is told of from now on: the sum is the same.
   assign answer_room_o = 9'(ends_count) + 9'(answered_count) < 9'(Saved);
-  assign failure_room_o = 10'(inside_q) + 10'(failures_count) - 10'(left_i) + 10'(left_failed) -
-      10'(failures_push_o) < 10'(Failures);
+  assign inside_now = inside_q - 16'(left_i);
+  assign may_fail = inside_now > 16'(stages_pkg::PayloadDmaLeftDepth)
+      ? 16'(stages_pkg::PayloadDmaLeftDepth) : inside_now;
+  assign failure_room_o = may_fail + 16'(failures_count) + 16'(left_failed) -
+      16'(failures_push_o) < 16'(Failures);
 
   logic [Saved-1:0] end_now, end_slot;
   assign end_now = end_kept & ~end_left;
@@ -468,8 +471,7 @@ module tx_sched_responses #(
       end
       held_q <= held_q - (reset_i ? reset_row.count : '0) - SlotWidth'(left_drops) +
           SlotWidth'(appends) - SlotWidth'(grant_frees);
-      inside_q <= inside_q - ($clog2(Failures) + 1)'(left_i) +
-          ($clog2(Failures) + 1)'(fetched_o);
+      inside_q <= inside_now + 16'(fetched_o);
     end
   end
 

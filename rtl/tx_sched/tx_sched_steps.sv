@@ -203,7 +203,7 @@ module tx_sched_steps #(
   logic left_marks, left_in_head, left_sends, left_holds, left_behind, left_lines_up, left_enters;
   logic left_adds, hold_holds, hold_behind, hold_enters, covered;
   logic [SlotWidth-1:0] slot;
-  logic [7:0] note_slot, late_slot;
+  logic [8:0] note_slot, late_slot;
 
   tx_sched_command i_command (
       .command_i(command_item_i), .row_i(command_row), .row_o(command_done),
@@ -280,20 +280,20 @@ module tx_sched_steps #(
 
   // Held notes
   logic note_valid, note_ready, note_sends, note_more, note_pops, grant_lines_up;
-  logic [7:0] second;
+  logic [8:0] second;
   logic [15:0] second_after, first_missing, second_missing;
   assign note_room = mark_room - CreditWidth'(mark_sends);
   assign first_missing = note_row.left_payload - note_row.note_after;
   assign second_missing = note_row.left_payload - second_after;
   assign note_ready = note_row.notes != '0 && !first_missing[15];
   assign note_sends = note_valid && note_ready && note_room != '0;
-  assign note_more = note_row.notes > 9'd1 && !second_missing[15];
+  assign note_more = note_row.notes > 10'd1 && !second_missing[15];
   assign note_writes = note_sends || note_pops;
   assign note_pops = note_valid && (note_sends ? !note_more : !note_ready);
   always_comb begin
     note_next = note_row;
     if (note_sends) begin
-      note_next.notes      = note_row.notes - 9'd1;
+      note_next.notes      = note_row.notes - 10'd1;
       note_next.note_head  = second;
       note_next.note_after = second_after;
     end
@@ -304,7 +304,7 @@ module tx_sched_steps #(
       note_next.marking = 1'b1;
     end
   end
-  assign note_drains = note_sends && note_row.notes == 9'd1 && !note_row.marking &&
+  assign note_drains = note_sends && note_row.notes == 10'd1 && !note_row.marking &&
       note_row.mark_wanted && !(note_row.works != '0 && note_row.begun);
   tx_sched_line #(
       .Before(1),
@@ -479,10 +479,12 @@ module tx_sched_steps #(
   // Notes
   // ------------------------------------------------------------------------------------------
 
-  logic [8:0] notes_held;
-  logic [8:0] inside_q, inside_now;
-  assign inside_now = inside_q - 9'(left_i);
-  assign note_room_o = 10'(notes_held) + 10'(inside_now) + 10'd2 <= 10'(stages_pkg::TxSchedNotes);
+  logic [9:0] notes_held;
+  logic [15:0] inside_q, inside_now, may_fail;
+  assign inside_now = inside_q - 16'(left_i);
+  assign may_fail = inside_now > 16'(stages_pkg::PayloadDmaLeftDepth)
+      ? 16'(stages_pkg::PayloadDmaLeftDepth) : inside_now;
+  assign note_room_o = 16'(notes_held) + may_fail + 16'd2 <= 16'(stages_pkg::TxSchedNotes);
   tx_sched_notes i_notes (
       .clk_i,
       .rst_ni,
@@ -528,7 +530,7 @@ module tx_sched_steps #(
           (control_i && control_drops ? control_row.works : '0) - 11'(left_i && left_in_head) +
           11'(work_i && hold_holds) - 11'(grant_i && grant_ends);
       held_q <= held_q + held_delta;
-      inside_q <= inside_now + 9'(grant_i && fetched_o);
+      inside_q <= inside_now + 16'(grant_i && fetched_o);
     end
   end
 

@@ -1,0 +1,68 @@
+// What goes into tx_sched: constrained-random work requests, responses, commands, controls and
+// virtual ports, such that each is what its neighbour could send.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "common/buffer.h"
+#include "common/items.h"
+#include "common/random.h"
+#include "common/vport.h"
+
+namespace carillon {
+
+class tx_sched_traffic {
+ public:
+  static constexpr std::uint16_t Functions = 5;
+
+  tx_sched_traffic(buffer_pool& buffers, std::uint64_t seed);
+
+  /// None if the QP that was thought of may not send now.
+  std::optional<work_item> make_work();
+  std::optional<response_item> make_response();
+  qp_command make_command();
+  std::optional<send_control> make_control();
+  vport_table make_ports();
+
+  [[nodiscard]] bool more_commands() const { return started_ != queues_.size(); }
+
+  /// The queue is fetched again from there on.
+  void gone_back(const refetch& item);
+  void told(const sent_packet& note);
+  void answered();
+
+ private:
+  enum class life : std::uint8_t { reset, rts, sqd, error };
+
+  struct queue {
+    std::uint16_t function = 0;
+    std::uint8_t service = 0;
+    std::uint8_t mtu_code = 0;
+    life state = life::reset;
+    unsigned resets = 0;
+    std::uint8_t epoch = 0;       ///< of the works
+    std::uint8_t next_epoch = 0;  ///< of the last control
+    bool going_back = false;
+    std::uint16_t index = 0;
+    std::uint32_t psn = 0;  ///< behind the last packet told of
+    std::uint32_t acked = 0;
+    std::uint32_t least = 0;  ///< bytes of the next message
+  };
+
+  [[nodiscard]] queue& any() { return queues_[random_.below(queues_.size())]; }
+
+  [[nodiscard]] std::uint32_t number_of(const queue& of) const;
+  std::uint32_t length_of();
+
+  buffer_pool& buffers_;
+  random_stream random_;
+  std::vector<queue> queues_;
+  std::vector<vport> ports_;
+  std::size_t started_ = 0;
+  unsigned responses_ = 0;
+  std::uint64_t counter_ = 0;
+};
+
+}  // namespace carillon
