@@ -121,7 +121,7 @@ module tx_sched_functions #(
   assign older[0+:Functions*Functions] = older_q;
   assign opened = throttled[6*Functions+:Functions] & open;
 
-  for (genvar s = 0; s < int'(Stages); s++) begin : gen_enter
+  for (genvar s = 0; s < Stages; s++) begin : gen_enter
     logic [Functions-1:0] enters, listed_in, throttled_in;
     if (s == 0) begin : gen_change
       assign enters = again & before_i;
@@ -247,7 +247,7 @@ module tx_sched_functions #(
         due_sent[i] = left > 0;
         stops[i]    = !open_after[i];
         balance_sent[i*BalanceWidth+:BalanceWidth] = left;
-        older_sent[i*Functions+:Functions] = listed_turn;
+        older_sent[i*Functions+:Functions] = listed_turn & ~wins;
       end else if (any_o) begin
         older_sent[i*Functions+:Functions] = older_turn[i*Functions+:Functions] & ~wins;
       end

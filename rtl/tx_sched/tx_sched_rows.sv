@@ -24,7 +24,7 @@ module tx_sched_rows #(
     initial_row.max_reads = 8'd1;
   end
 
-  for (genvar r = 0; r < int'(Reads); r++) begin : gen_read
+  for (genvar r = 0; r < Reads; r++) begin : gen_read
     logic [QpnWidth-1:0] qpn;
     assign qpn = read_qpn_i[r*QpnWidth+:QpnWidth];
     assign read_o[r*RowWidth+:RowWidth] = known_q[qpn] ? row_mem[qpn] : initial_row;

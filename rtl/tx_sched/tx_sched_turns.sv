@@ -285,7 +285,7 @@ module tx_sched_turns #(
   always_ff @(posedge clk_i) begin
     for (int unsigned i = 0; i < Places; i++) begin
       for (int unsigned j = 0; j < Places; j++) begin
-        older_q[i*Places+j] <= slot[i] ? 1'b1 : !slot[j] &&
+        older_q[i*Places+j] <= slot[i] ? i != j : !slot[j] &&
             (stamp_late[i*3+:3] != '0 ? stamp_late[j*3+:3] < stamp_late[i*3+:3]
                                       : stamp_late[j*3+:3] == '0 && older_o[i*Places+j]);
       end

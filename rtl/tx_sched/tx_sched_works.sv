@@ -66,7 +66,7 @@ module tx_sched_works #(
   assign writes = valid_i && (arriving_q || taken_i);
   assign write_slot = arriving_slot_o;
   assign write_beat = arriving_q ? beat_q : '0;
-  for (genvar b = 0; b < int'(BodyBeats); b++) begin : gen_bank
+  for (genvar b = 0; b < BodyBeats; b++) begin : gen_bank
     logic [511:0] body_mem[Slots];
     logic now;
     assign now = writes && write_beat == 4'(b);
