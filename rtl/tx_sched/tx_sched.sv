@@ -2,8 +2,9 @@
 // docs/stages/tx_sched.md has the rules and the timing.
 //
 // In a cycle, each seeing what the one before did: a command, a control, a packet that has left
-// payload_dma, a work request, a response, a mark, a held note, the choice, and the packet. The steps
-// of send queues are in tx_sched_steps, those of responses in tx_sched_responses; here they meet.
+// payload_dma, a work request, a response, a mark, a held note, the choice, and the packet. The
+// steps of send queues are in tx_sched_steps, those of responses in tx_sched_responses; here they
+// meet.
 `include "assertions.svh"
 
 module tx_sched #(
@@ -14,9 +15,9 @@ module tx_sched #(
     input logic rst_ni, // synchronous reset, active low
 
     input logic [ShareWidth*Functions-1:0] vports_i,        // the virtual ports - pcie_endpoint
-    input logic [                    31:0] port_mtu_i,      // largest payload, a power of two - settings
-    input logic [                    31:0] largest_i,       // bytes of the largest packet - settings
-    input logic [                    31:0] send_window_i,   // packets without acknowledge - settings
+    input logic [ 31:0] port_mtu_i,  // largest payload, a power of two - settings
+    input logic [ 31:0] largest_i,  // bytes of the largest packet - settings
+    input logic [ 31:0] send_window_i,  // packets without acknowledge - settings
     input logic [                    31:0] ack_interval_i,  // packets between AckReq - settings
 
     input  logic                    work_valid_i,  // a beat of a work request - wqe_parser
@@ -62,7 +63,7 @@ module tx_sched #(
     output logic                            invalidations_valid_o,  // a key ends - qpc_ram
     input  logic                            invalidations_ready_i,  // it is taken - qpc_ram
     output streams_pkg::invalidation_beat_t invalidations_o,        // which - qpc_ram
-    output logic                            invalidations_push_o,   // it enters the stream - monitor
+    output logic invalidations_push_o,  // it enters the stream - monitor
 
     output logic                            failures_valid_o,  // READ data failed - responder
     input  logic                            failures_ready_i,  // it is taken - responder

@@ -1,12 +1,12 @@
-// A QP with responses gets in line if its first may be granted: what passes payload_dma by waits for
-// the QP's packets inside it. Combinational.
+// A QP with responses gets in line if its first may be granted: what passes payload_dma by waits
+// for the QP's packets inside it. Combinational.
 module tx_sched_answer_step #(
     localparam int unsigned RowWidth = streams_pkg::SchedAnswersWidth
 ) (
     input  logic [RowWidth-1:0]         row_i,       // the responses - responses
     input  streams_pkg::response_beat_t first_i,     // the first of them - responses
     output logic [RowWidth-1:0]         row_o,       // the responses afterwards - responses
-    output logic                        controls_o,  // it joins the line of acknowledges - responses
+    output logic controls_o,  // it joins the line of acknowledges - responses
     output logic                        reads_o,     // it joins the line of READs - responses
     output logic [1:0]                  class_o      // of its next packet: fetched, told of - turns
 );

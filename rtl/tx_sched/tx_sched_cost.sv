@@ -1,4 +1,5 @@
-// What a packet takes on the wire: frame, FCS, preamble and gap. The model's wire_bytes. Combinational.
+// What a packet takes on the wire: frame, FCS, preamble and gap. The model's wire_bytes.
+// Combinational.
 module tx_sched_cost (
     input  logic        response_i,  // it answers - cut
     input  logic [1:0]  kind_i,      // what it is - cut

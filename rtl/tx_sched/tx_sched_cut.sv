@@ -1,5 +1,5 @@
-// What leaves of a grant: the packet, of a request or a response, and what the requester is told of it.
-// Combinational.
+// What leaves of a grant: the packet, of a request or a response, and what the requester is told of
+// it. Combinational.
 module tx_sched_cut #(
     localparam int unsigned RowWidth  = streams_pkg::SchedRowWidth,
     localparam int unsigned HeadWidth = streams_pkg::WorkBeatWidth - 512,
@@ -41,7 +41,7 @@ module tx_sched_cut #(
     output streams_pkg::packet_grant_t payload_o,  // the packet, for payload_dma - outputs
     output streams_pkg::direct_beat_t  direct_o,   // the packet, past it - outputs
     output streams_pkg::sent_beat_t    sent_o,     // the note - outputs
-    output logic [NoteWidth-1:0]       lost_o,     // the note of the one that could not be read - outputs
+    output logic [NoteWidth-1:0] lost_o,  // the note of the one that could not be read - outputs
     output logic [7:0]                 lost_syndrome_o  // its syndrome - notes
 );
 

@@ -1,5 +1,5 @@
-// Functions get something to send: those that are in no line join it behind the others, in the order
-// of their numbers, or wait for their rate. Combinational.
+// Functions get something to send: those that are in no line join it behind the others, in the
+// order of their numbers, or wait for their rate. Combinational.
 //
 // A function gets the quantum of its round once; whoever has some of it left is due, the others are
 // spent and wait for the next round.
@@ -12,7 +12,7 @@ module tx_sched_enter #(
     input logic [             Functions-1:0] open_i,       // its rate lets it send - buckets
     input logic [BalanceWidth*Functions-1:0] quantum_i,    // bytes of a round - functions
     input logic [             Functions-1:0] listed_i,     // in line - functions
-    input logic [             Functions-1:0] due_i,        // has some of its quantum left - functions
+    input logic [ Functions-1:0] due_i,  // has some of its quantum left - functions
     input logic [             Functions-1:0] throttled_i,  // waits for its rate - functions
     input logic [             Functions-1:0] had_i,        // has had its quantum - functions
     input logic [BalanceWidth*Functions-1:0] balance_i,    // what is left of it - functions

@@ -1,10 +1,10 @@
 // Which function sends next: rounds of quanta in bytes of the wire, an urgency of its own each, and
 // rates. The model's sched_functions, cycle by cycle.
 //
-// In a cycle, each seeing what the one before did: the virtual ports change; functions get something
-// to send, for five reasons in turn; those that have lost what they had leave; those come back whose
-// rate lets them; rounds begin; one function sends, out of turn or in its turn; functions get something
-// to send, for three more reasons.
+// In a cycle, each seeing what the one before did: the virtual ports change; functions get
+// something to send, for five reasons in turn; those that have lost what they had leave; those come
+// back whose rate lets them; rounds begin; one function sends, out of turn or in its turn;
+// functions get something to send, for three more reasons.
 `include "assertions.svh"
 
 module tx_sched_functions #(
@@ -30,7 +30,7 @@ module tx_sched_functions #(
     output logic [    Functions-1:0] visited_o,   // whose turn it was in vain - turns
     output logic                     any_o,       // somebody sends in his turn - turns
     output logic [FunctionWidth-1:0] sender_o,    // who - turns
-    input  logic                     out_of_turn_i, // an acknowledge is sent: nobody has a turn - top
+    input logic out_of_turn_i,  // an acknowledge is sent: nobody has a turn - top
     input  logic [FunctionWidth-1:0] answerer_i,  // ... by whom - top
     input  logic [             15:0] bytes_i,     // bytes on the wire of what is sent, or 0 - cost
     output logic [    Functions-1:0] charged_o,   // of whom they matter - top

@@ -6,8 +6,8 @@ module tx_sched_head #(
 ) (
     input  logic [streams_pkg::SchedRowWidth-1:0] row_i,       // the queue - queues
     input  logic [                 HeadWidth-1:0] head_i,      // its first work request - works
-    input  logic [                          13:0] port_mtu_i,  // largest payload, a power of two - settings
-    input  logic [                          23:0] window_i,    // packets without acknowledge - settings
+    input logic [ 13:0] port_mtu_i,  // largest payload, a power of two - settings
+    input logic [ 23:0] window_i,  // packets without acknowledge - settings
     output logic [                ClassWidth-1:0] class_o,     // for the choice - turns
     output logic [                           7:0] syndrome_o,  // with which it fails, or 0 - grant
     output logic [                          15:0] mtu_o,       // bytes of payload a packet - grant

@@ -12,7 +12,7 @@ module tx_sched_left #(
     input  logic [8:0]                 slot_i,      // where a note would be held - notes
     output logic [RowWidth-1:0]        row_o,       // the queue afterwards - queues
     output logic                       marks_o,     // the held note gets the syndrome - notes
-    output logic                       in_head_o,   // it is the first work request's, which ends - top
+    output logic in_head_o,  // it is the first work request's, which ends - top
     output logic                       adds_o,      // there is a note - cut
     output logic                       sends_o,     // ... which leaves at once - sent
     output logic                       holds_o,     // ... which is held - notes

@@ -1,8 +1,8 @@
-// Notes that wait: each behind those of its QP before it, until the data of its packets has been read.
-// The links are here, first and last of a QP in its row.
+// Notes that wait: each behind those of its QP before it, until the data of its packets has been
+// read. The links are here, first and last of a QP in its row.
 //
-// In a cycle: the notes of up to two QPs are forgotten; a packet fails, and a held note may be about it;
-// a note is held; one leaves; one more is held.
+// In a cycle: the notes of up to two QPs are forgotten; a packet fails, and a held note may be
+// about it; a note is held; one leaves; one more is held.
 `include "assertions.svh"
 
 module tx_sched_notes #(
@@ -45,7 +45,8 @@ module tx_sched_notes #(
     input  logic [SlotWidth-1:0] late_last_i    // which - grant
 );
 
-  // What is compared of each: QP, PSN, first PSN, whether it is about packets at all, and up to which.
+  // What is compared of each: QP, PSN, first PSN, whether it is about packets at all, and up to
+  // which.
   logic [Notes-1:0] valid_q, kept, taken, silent_q, failed_q, read_q, covers;
   logic [QpnWidth*Notes-1:0] qpn_q;
   logic [24*Notes-1:0] psn_q, first_psn_q;

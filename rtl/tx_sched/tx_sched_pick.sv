@@ -1,6 +1,6 @@
 // Which QP sends next: of each function whether somebody can, and of the one whose turn it is who.
-// READ data goes before requests; of READs only the first in line counts. Of requests the first that
-// can; those before it that are held leave the line. Combinational.
+// READ data goes before requests; of READs only the first in line counts. Of requests the first
+// that can; those before it that are held leave the line. Combinational.
 module tx_sched_pick #(
     parameter  int unsigned Functions     = params_pkg::NicTotalVfs + 1,
     localparam int unsigned FunctionWidth = $clog2(Functions),

@@ -1,5 +1,5 @@
-// Responses, in a list for each QP: acknowledges and atomic results go in the order in which they may,
-// READ data packet by packet. The model's sched_responses and responses.cpp.
+// Responses, in a list for each QP: acknowledges and atomic results go in the order in which they
+// may, READ data packet by packet. The model's sched_responses and responses.cpp.
 //
 // In a cycle, each seeing what the one before did: a QP is reset; a packet has left payload_dma; a
 // response comes; a packet is granted. Each may put its QP in line.
@@ -37,10 +37,10 @@ module tx_sched_responses #(
     output logic [1:0]                  take_class_o, // what is to know of it there - turns
     output logic                        take_control_o, // it joins the line of acknowledges - line
 
-    input  logic                        line_i,       // somebody is in line for an acknowledge - line
+    input logic line_i,  // somebody is in line for an acknowledge - line
     input  logic [QpnWidth-1:0]         line_qpn_i,   // who - line
     input  logic                        direct_room_i, // a credit for packet_builder - top
-    output logic                        used_o,       // the cycle is used: nobody has a turn - functions
+    output logic used_o,  // the cycle is used: nobody has a turn - functions
     output logic                        answers_o,    // ... by a packet - cut
     input  logic                        read_i,       // READ data is granted - pick
     input  logic [QpnWidth-1:0]         read_qpn_i,   // of which QP - pick
@@ -62,7 +62,7 @@ module tx_sched_responses #(
 
     input  logic                            failures_room_i,  // a credit - top
     output logic                            failures_push_o,  // it is told that ... - top
-    output streams_pkg::read_failure_beat_t failures_o,       // ... data could not be read - responder
+    output streams_pkg::read_failure_beat_t failures_o,  // ... data could not be read - responder
     input  logic                            answered_room_i,  // a credit - top
     output logic                            answered_push_o,  // it is told that ... - top
     output streams_pkg::answered_beat_t     answered_o,       // ... an answer has left - responder

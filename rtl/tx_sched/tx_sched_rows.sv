@@ -10,7 +10,7 @@ module tx_sched_rows #(
     input  logic                       rst_ni,      // synchronous reset, active low
     input  logic [ QpnWidth*Reads-1:0] read_qpn_i,  // whose rows are read - top
     output logic [ RowWidth*Reads-1:0] read_o,      // as they were before the cycle - top
-    input  logic [         Writes-1:0] write_i,     // rows are written; of one QP's the last counts - top
+    input logic [ Writes-1:0] write_i,  // rows are written; of one QP's the last counts - top
     input  logic [QpnWidth*Writes-1:0] write_qpn_i, // whose - top
     input  logic [RowWidth*Writes-1:0] write_row_i  // what - top
 );

@@ -1,5 +1,5 @@
-// Notes on their way to the requester: up to four come in a cycle, in this order, and are visible after
-// the stage's latency or behind those before them, one a cycle.
+// Notes on their way to the requester: up to four come in a cycle, in this order, and are visible
+// after the stage's latency or behind those before them, one a cycle.
 `include "assertions.svh"
 
 module tx_sched_sent #(

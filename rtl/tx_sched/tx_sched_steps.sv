@@ -1,5 +1,5 @@
-// The send queues: one step after the other changes a row, and each sees what those before it did. The
-// order is that of tx_sched_rules::settle.
+// The send queues: one step after the other changes a row, and each sees what those before it did.
+// The order is that of tx_sched_rules::settle.
 `include "assertions.svh"
 
 module tx_sched_steps #(
@@ -55,7 +55,7 @@ module tx_sched_steps #(
     input  logic [                3:0] turn_active_i,    // it was in line - turns
     output logic [                3:0] turn_update_o,    // what is to know of it is new - turns
     output logic [   4*ClassWidth-1:0] turn_class_o,     // what - turns
-    input  logic [               17:0] parked_works_i,   // works of those that have left the line - pick
+    input logic [ 17:0] parked_works_i,  // works of those that have left the line - pick
     output logic [               10:0] works_o,          // work requests held - top
     output logic [               17:0] held_o,           // of those, how many take slots - top
 

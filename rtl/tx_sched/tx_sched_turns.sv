@@ -1,8 +1,10 @@
-// QPs that take turns: places that are looked at at once, with what is to know of each for the choice,
-// and who is before whom. Who finds no place waits outside, in order. The model's turn_lists.
+// QPs that take turns: places that are looked at at once, with what is to know of each for the
+// choice, and who is before whom. Who finds no place waits outside, in order. The model's
+// turn_lists.
 //
-// In a cycle: up to four QPs leave or join in turn; one is chosen, leaves or goes to the back, while
-// others leave that cannot go on; one more joins; the one that waits longest outside comes in.
+// In a cycle: up to four QPs leave or join in turn; one is chosen, leaves or goes to the back,
+// while others leave that cannot go on; one more joins; the one that waits longest outside comes
+// in.
 `include "assertions.svh"
 
 module tx_sched_turns #(
@@ -17,7 +19,8 @@ module tx_sched_turns #(
     input logic clk_i,  // core clock
     input logic rst_ni, // synchronous reset, active low
 
-    output logic [Functions-1:0] before_o,  // functions with somebody in a place, at first - functions
+    // functions with somebody in a place, at first - functions
+    output logic [Functions-1:0] before_o,
 
     input  logic [     4*QpnWidth-1:0] qpn_i,       // of the four steps: which QP - top
     input  logic [4*FunctionWidth-1:0] function_i,  // whose it is - top
@@ -33,7 +36,7 @@ module tx_sched_turns #(
     output logic [FunctionWidth*Places-1:0] owner_o,  // of which function - pick
     output logic [   ClassWidth*Places-1:0] class_o,  // what is to know of it - pick
     output logic [       Places*Places-1:0] older_o,  // who is before whom - pick
-    output logic [           Functions-1:0] waiting_o,  // functions with somebody in a place - functions
+    output logic [ Functions-1:0] waiting_o,  // functions with somebody in a place - functions
 
     input  logic [    Places-1:0] erased_i,      // these leave - pick
     input  logic [    Places-1:0] back_i,        // this one goes to the back - pick

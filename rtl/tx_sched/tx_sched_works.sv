@@ -1,9 +1,10 @@
-// Work requests with their bodies, in lists of QPs: the links are here, heads and tails in the rows.
+// Work requests with their bodies, in lists of QPs: the links are here, heads and tails in the
+// rows.
 //
-// In a cycle up to two whole lists come free, then the first of a third; one work request is held, behind
-// the last of its list; then the first of another list comes free. What comes free is used again in
-// that order, and there are more slots than may be held, so that nothing that came free in a cycle is
-// used in it. A body arrives 64 bytes a cycle behind its first.
+// In a cycle up to two whole lists come free, then the first of a third; one work request is held,
+// behind the last of its list; then the first of another list comes free. What comes free is used
+// again in that order, and there are more slots than may be held, so that nothing that came free in
+// a cycle is used in it. A body arrives 64 bytes a cycle behind its first.
 `include "assertions.svh"
 
 module tx_sched_works #(
