@@ -446,7 +446,8 @@ module tx_sched #(
         turn_inside[0]
       }),
       .entering_i({
-        acknowledges_i.function_id[FunctionWidth-1:0], turn_function[3*FunctionWidth+:FunctionWidth],
+        acknowledges_i.function_id[FunctionWidth-1:0],
+        turn_function[3*FunctionWidth+:FunctionWidth],
         left_i.response ? left_function[FunctionWidth-1:0]
                         : turn_function[2*FunctionWidth+:FunctionWidth],
         turn_function[0+:2*FunctionWidth]

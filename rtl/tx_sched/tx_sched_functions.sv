@@ -65,7 +65,8 @@ module tx_sched_functions #(
       limited[i] = share.refill != '0;
       urgency[i*8+:8] = share.urgency;
       refill[i*RefillWidth+:RefillWidth] = share.refill;
-      quantum[i*BalanceWidth+:BalanceWidth] = BalanceWidth'(share.weight) * BalanceWidth'(largest_i);
+      quantum[i*BalanceWidth+:BalanceWidth] =
+          BalanceWidth'(share.weight) * BalanceWidth'(largest_i);
     end
   end
   always_comb begin

@@ -17,8 +17,7 @@ module tx_sched_grant #(
     input logic                  message_i,       // SEND, WRITE - head
     input logic                  answered_i,      // READ, atomic - head
     input logic [          13:0] port_mtu_i,      // quantum of a turn - settings
-    // packets from one request for an acknowledge to the next - settings
-    input logic [ 15:0] ack_interval_i,
+    input logic [          15:0] ack_interval_i,  // packets between AckReq - settings
     input logic                  sent_room_i,     // a credit for a note - top
     input logic [           8:0] slot_i,          // where a note would be held - notes
 

@@ -93,7 +93,8 @@ module tx_sched_head #(
       end
       // PSNs in flight are compared within half of their space, whatever the length of a READ.
       if (psns_o != '0 && (outstanding >= window_i ||
-                           (outstanding != '0 && (reach >= 25'h800000 || packets[31:24] != '0)))) begin
+                           (outstanding != '0 &&
+                            (reach >= 25'h800000 || packets[31:24] != '0)))) begin
         waits = 1'b1;
       end
     end

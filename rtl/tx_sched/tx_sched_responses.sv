@@ -301,7 +301,8 @@ module tx_sched_responses #(
                      left_i && left_qpn == admit_qpn_i ? left_next :
                      reset_i && reset_qpn_i == admit_qpn_i ? reset_next :
                      known_q[admit_qpn_i] ? row_mem[admit_qpn_i] : '0;
-  assign admit_first = item_of(admit_row.head, take_i, taken_slot, item_i, item_mem[admit_row.head]);
+  assign admit_first = item_of(admit_row.head, take_i, taken_slot, item_i,
+                               item_mem[admit_row.head]);
   tx_sched_answer_step i_admit (
       .row_i(admit_row),
       .first_i(admit_first),

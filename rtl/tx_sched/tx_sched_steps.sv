@@ -111,7 +111,8 @@ module tx_sched_steps #(
   streams_pkg::sched_row_t command_row, control_row, left_row, hold_row, mark_row, note_row;
   streams_pkg::sched_row_t grant_row, admit_row, take_row;
   streams_pkg::sched_row_t command_done, control_done, left_done, hold_done, grant_done;
-  streams_pkg::sched_row_t command_next, control_next, left_next, mark_next, note_next, grant_next;
+  streams_pkg::sched_row_t command_next, control_next, left_next;
+  streams_pkg::sched_row_t mark_next, note_next, grant_next;
 
   // A queue that has drained gets in line for its mark.
   function automatic logic drained(input logic [RowWidth-1:0] row);
@@ -137,7 +138,9 @@ module tx_sched_steps #(
       .read_o(read_row),
       .write_i(write),
       .write_qpn_i(write_qpn),
-      .write_row_i({grant_next, note_next, mark_next, hold_done, left_next, control_next, command_next})
+      .write_row_i({
+        grant_next, note_next, mark_next, hold_done, left_next, control_next, command_next
+      })
   );
   assign command_row = read_row[0+:RowWidth];
   tx_sched_forward #(.Steps(1)) i_control_row (
@@ -177,7 +180,9 @@ module tx_sched_steps #(
       .qpn_i(admit_qpn_i), .row_i(read_row[7*RowWidth+:RowWidth]),
       .write_i({grant_i, note_writes, mark_pops, work_i, left_i, control_i, command_i}),
       .write_qpn_i(write_qpn),
-      .write_row_i({grant_next, note_next, mark_next, hold_done, left_next, control_next, command_next}),
+      .write_row_i({
+        grant_next, note_next, mark_next, hold_done, left_next, control_next, command_next
+      }),
       .row_o(admit_row)
   );
   tx_sched_forward #(.Steps(1)) i_answer_row (
@@ -228,7 +233,8 @@ module tx_sched_steps #(
   assign lost_head_o = heads[2*HeadWidth+:HeadWidth];
 
   tx_sched_hold i_hold (
-      .work_i(work_item_i), .port_mtu_i, .row_i(hold_row), .slot_i(slot), .row_o(hold_done), .holds_o(hold_holds), .behind_o(hold_behind),
+      .work_i(work_item_i), .port_mtu_i, .row_i(hold_row), .slot_i(slot), .row_o(hold_done),
+      .holds_o(hold_holds), .behind_o(hold_behind),
       .enters_o(hold_enters)
   );
 

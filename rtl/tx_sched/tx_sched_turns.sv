@@ -19,8 +19,7 @@ module tx_sched_turns #(
     input logic clk_i,  // core clock
     input logic rst_ni, // synchronous reset, active low
 
-    // functions with somebody in a place, at first - functions
-    output logic [Functions-1:0] before_o,
+    output logic [Functions-1:0] before_o,  // who has a QP in a place, at first - functions
 
     input  logic [     4*QpnWidth-1:0] qpn_i,       // of the four steps: which QP - top
     input  logic [4*FunctionWidth-1:0] function_i,  // whose it is - top

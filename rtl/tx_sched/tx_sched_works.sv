@@ -50,7 +50,8 @@ module tx_sched_works #(
   assign fields = {
     beat_i.trace_id, beat_i.function_id, beat_i.qpn, beat_i.wqe_index, beat_i.wqebbs, beat_i.opcode,
     beat_i.fm_ce_se, beat_i.syndrome, beat_i.epoch, beat_i.drop, beat_i.is_inline, beat_i.service,
-    beat_i.mtu_code, beat_i.sge_count, beat_i.imm, beat_i.length, beat_i.remote_address, beat_i.rkey,
+    beat_i.mtu_code, beat_i.sge_count, beat_i.imm, beat_i.length, beat_i.remote_address,
+    beat_i.rkey,
     beat_i.swap_add, beat_i.compare, beat_i.paged, beat_i.send_cqn, beat_i.first, beat_i.last
   };
 
