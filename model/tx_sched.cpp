@@ -1,6 +1,10 @@
 #include "tx_sched.h"
 
+#include <string_view>
 #include <utility>
+
+#include "common/error.h"
+#include "gen/stages.h"
 
 namespace carillon {
 
@@ -22,6 +26,20 @@ tx_sched::tx_sched(const sc_core::sc_module_name& name, nic_shared& nic, const p
   for (auto& [input, blockers] : rules_.waits()) {
     watch(*input, std::move(blockers));
   }
+}
+
+void tx_sched::check_twin(const nic_shared& nic) {
+  const auto& asked = nic.context.params.nic;
+  const parameters built_for;
+  const auto bound = [](std::string_view what, std::int64_t value, std::int64_t most) {
+    if (value > most) {
+      throw config_error(
+          fmt::format("nic.{} {}: the RTL of tx_sched has room for {}; choose tx_sched=model", what,
+                      value, most));
+    }
+  };
+  bound("log_max_qp", asked.log_max_qp, built_for.nic.log_max_qp);
+  bound("total_vfs", asked.total_vfs, std::int64_t{stage_spec::tx_sched::Functions} - 1);
 }
 
 void tx_sched::evaluate(cycle_t t) {

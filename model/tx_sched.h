@@ -26,6 +26,9 @@ class tx_sched final : public stage {
   using ports = tx_sched_ports;
   using rules = tx_sched_rules;
 
+  /// Throws config_error if the RTL has no room for what the settings ask for.
+  static void check_twin(const nic_shared& nic);
+
   tx_sched(const sc_core::sc_module_name& name, nic_shared& nic, const ports& io);
 
  private:

@@ -29,6 +29,9 @@ uar::uar(const sc_core::sc_module_name& name, nic_shared& nic, const ports& conn
   ports_.context_lines.to(*this, site());
   ports_.doorbells.from(*this, site());
   ports_.queue_doorbells.from(*this, site());
+  if (ports_.functions != nullptr) {
+    ports_.functions->wakes(*this);
+  }
   for (auto& [input, blockers] : rules_.waits()) {
     watch(*input, std::move(blockers));
   }

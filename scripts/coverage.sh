@@ -16,7 +16,7 @@ echo "coverage: building"
 mkdir -p "$build"
 if ! {
   cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCARILLON_RTL_COVERAGE=ON \
-    -DCARILLON_TESTS=OFF -DCARILLON_BENCH=OFF && ninja -C "$build" carillon
+    -DCARILLON_TESTS=OFF -DCARILLON_BENCH=OFF -DCARILLON_WAVES=OFF && ninja -C "$build" carillon
 } >"$build/build.log" 2>&1; then
   tail -n 30 "$build/build.log" >&2
   exit 1
@@ -37,17 +37,27 @@ verilator_coverage --write-info "$build/coverage.info" "$data"/*.dat >/dev/null
 verilator_coverage --annotate "$build/annotated" --annotate-all --annotate-min 1 "$data"/*.dat \
   >/dev/null
 
-# A line counts as reached when each of its branches and bits was.
-awk -F'[:,]' -v here="$PWD/" '
-  $1 == "SF" { file = $2; sub(here, "", file) }
-  $1 == "DA" && file ~ /\.sv$/ { all[file]++; if ($3 > 0) hit[file]++ }
+# Lines and branches that were reached, and bits that were seen to change; signals of more than 256
+# bits have none.
+verilator_coverage --write "$build/merged.dat" "$data"/*.dat >/dev/null
+awk -F'\001' -v here="$PWD/" '
+  /^C / {
+    file = $2; sub(/^f\002/, "", file); sub(here, "", file)
+    kind = /v_toggle/ ? "bit" : "line"
+    count = $0; sub(/.* /, "", count)
+    files[file]; all[file, kind]++; all["all", kind]++
+    if (count > 0) { hit[file, kind]++; hit["all", kind]++ }
+  }
+  function share(file, kind) {
+    return all[file, kind] ? sprintf("%5d %6.1f%%", all[file, kind],
+                                     hit[file, kind] * 100 / all[file, kind]) : "    0       "
+  }
   END {
-    printf "%-44s %7s %8s\n", "file", "lines", "reached"
-    for (file in all) {
-      printf "%-44s %7d %7.1f%%\n", file, all[file], hit[file] * 100 / all[file] | "sort"
-      lines += all[file]; reached += hit[file]
+    printf "%-44s %13s %13s\n", "file", "lines reached", "bits changed"
+    for (file in files) {
+      printf "%-44s %13s %13s\n", file, share(file, "line"), share(file, "bit") | "sort"
     }
     close("sort")
-    printf "%-44s %7d %7.1f%%\n", "all", lines, lines ? reached * 100 / lines : 0
-  }' "$build/coverage.info"
+    printf "%-44s %13s %13s\n", "all", share("all", "line"), share("all", "bit")
+  }' "$build/merged.dat"
 echo "coverage: $build/coverage.info, $build/annotated/"

@@ -2,7 +2,8 @@
 # How much the lockstep bench of a stage notices: yosys plants COUNT random faults in the twin, one
 # at a time, and the bench must find each.
 # Usage: scripts/mutate.sh STAGE [COUNT] [SEED]   (default: 200 mutations, seed 1)
-# TRANSACTIONS=N (20000) and JOBS=N (all cores) in the environment change the effort.
+# A fault survives if three seeds of traffic, from SEED on, do not find it. TRANSACTIONS=N (20000) of
+# each and JOBS=N (all cores) in the environment change the effort.
 # All mutations are in one netlist, chosen by an input, so it is built once. The results and the list
 # of mutations stay in build/mutations/STAGE.
 set -euo pipefail
@@ -51,7 +52,8 @@ yosys -q -p "read_rtlil $out/design.il; script $out/list; opt_clean
 echo "mutate: building a program with the mutated netlist"
 if ! {
   cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCARILLON_TESTS=OFF \
-    -DCARILLON_BENCH=OFF -DCARILLON_RTL_OVERRIDE="$stage=$PWD/$out" &&
+    -DCARILLON_BENCH=OFF -DCARILLON_WAVES=OFF \
+    -DCARILLON_RTL_OVERRIDE="$stage=$PWD/$out" &&
     ninja -C "$build" -j "$jobs" carillon
 } >"$out/build.log" 2>&1; then
   tail -n 30 "$out/build.log" >&2
@@ -59,9 +61,9 @@ if ! {
   exit 1
 fi
 
-lockstep=("$build/carillon" lockstep "$stage" --transactions "$transactions" --seed "$seed")
+lockstep=("$build/carillon" lockstep "$stage" --transactions "$transactions")
 start=$(date +%s)
-"${lockstep[@]}" >/dev/null || {
+"${lockstep[@]}" --seed "$seed" >/dev/null || {
   echo "mutate: the netlist does not agree with the model even without a mutation" >&2
   exit 1
 }
@@ -69,10 +71,15 @@ start=$(date +%s)
 limit=$((10 + 10 * ($(date +%s) - start + 1)))
 
 echo "mutate: running $count mutations, $transactions transactions each, at most $limit s"
-run_one() { # number, limit, command...
-  local number=$1 limit=$2 status=0 text
-  shift 2
-  text=$(timeout "$limit" "$@" --variant "mutation$number" 2>&1 >/dev/null) || status=$?
+run_one() { # number, limit, seed, command...
+  local number=$1 limit=$2 first=$3 seed status=0 text
+  shift 3
+  for seed in "$first" $((first + 1)) $((first + 2)); do
+    text=$(timeout "$limit" "$@" --seed "$seed" --variant "mutation$number" 2>&1 >/dev/null) || {
+      status=$?
+      break
+    }
+  done
   case $status in
     0) echo survived ;;
     3)
@@ -87,7 +94,7 @@ run_one() { # number, limit, command...
 export -f run_one
 # shellcheck disable=SC2016 # for the shell that xargs starts
 seq "$count" | xargs -P "$jobs" -I{} bash -c \
-  'run_one "$@" >"$0/runs/{}"' "$out" {} "$limit" "${lockstep[@]}"
+  'run_one "$@" >"$0/runs/{}"' "$out" {} "$limit" "$seed" "${lockstep[@]}"
 for number in $(seq "$count"); do
   echo "$number $(cat "$out/runs/$number")"
 done >"$out/results"

@@ -12,6 +12,7 @@
 #include "cli/lockstep_command.h"
 #include "common/error.h"
 #include "cosim/coverage.h"
+#include "cosim/rtl_block.h"
 #include "gen/coverage.h"
 #include "gen/stages.h"
 #include "tb/common/mutant_blocks.h"
@@ -98,6 +99,24 @@ TEST(lockstep_command, too_little_coverage_exits_1_and_names_the_bins) {
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.error, HasSubstr("not hit: beats.16"));
   EXPECT_THAT(result.junit, HasSubstr("failures=\"1\""));
+}
+
+TEST(lockstep_command, writes_the_waves_of_the_cycles_asked_for) {
+  const fs::path folder = fs::temp_directory_path() / fmt::format("carillon_waves_{}", getpid());
+  const auto size_of = [&](cycle_t from, cycle_t to) {
+    lockstep_arguments arguments = of("wqe_parser", 200);
+    arguments.options.waves = folder.string();
+    arguments.options.waves_from = from;
+    arguments.options.waves_to = to;
+    EXPECT_EQ(run(arguments).code, 0);
+    const auto size = fs::file_size(folder / "wqe_parser.fst");
+    fs::remove_all(folder);
+    return size;
+  };
+  if (!rtl_has_waves()) {
+    GTEST_SKIP() << "built with CARILLON_WAVES=OFF";
+  }
+  EXPECT_GT(size_of(100, 300), size_of(100, 110));
 }
 
 TEST(junit, escapes_what_xml_reserves) {

@@ -181,7 +181,8 @@ TEST_P(uar_mutant, is_caught_and_named) {
 
 INSTANTIATE_TEST_SUITE_P(
     planted, uar_mutant,
-    testing::Values(planted{"content_wqe", {"doorbell.data"}}, planted{"owner", {"doorbell.valid"}},
+    testing::Values(planted{"content_wqe", {"doorbell.data"}},
+                    planted{"owner", {"doorbell.valid", "doorbell.visible"}},
                     planted{"record", {"answer.data"}},
                     planted{"dead", {"ctx_read.valid", "ctx_read.visible", "doorbell.valid"}},
                     planted{"restart", {"ctx_read.valid", "ctx_read.visible"}},
@@ -190,7 +191,10 @@ INSTANTIATE_TEST_SUITE_P(
                     planted{"early", {"doorbell.valid", "doorbell.visible"}},
                     planted{"deadline", {"ctx_read.valid", "ctx_read.visible"}},
                     planted{"order", {"read.ready"}}, planted{"backpressure", {"write.ready"}},
-                    planted{"busy", {"doorbell.valid", "ctx_read.valid"}}),
+                    planted{"forget", {"answer.data", "ctx_read.valid", "ctx_read.visible"}},
+                    planted{"void", {"ctx_read.valid", "ctx_read.visible"}},
+                    planted{"gone", {"doorbell.valid"}},
+                    planted{"busy", {"doorbell.valid", "ctx_read.valid", "read.ready"}}),
     [](const auto& run) { return std::string(run.param.variant); });
 
 }  // namespace

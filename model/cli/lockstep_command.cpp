@@ -64,6 +64,8 @@ std::string show_waves(lockstep_options options, const std::string& failure) {
   make_output_folder(options.waves);
   try {
     run_in_child([&] { return run_one(options).dump(); });
+  } catch (const config_error&) {
+    return "";  // a variant without
   } catch (const model_error&) {
     return fmt::format("\n  waves of cycles {} to {}: {}/{}.fst", options.waves_from,
                        options.waves_to, options.waves, options.stage);
@@ -200,6 +202,11 @@ int run_lockstep_command(const lockstep_arguments& arguments) {
           "--waves: the RTL of this program writes none; configure with -DCARILLON_WAVES=ON");
     }
     make_output_folder(options.waves);
+  }
+  if (options.reset_seed != 0 && !rtl_has_random_reset()) {
+    throw config_error(
+        "--reset-seed: the RTL of this program begins with zeros; configure with "
+        "-DCARILLON_RTL_RANDOM_RESET=ON");
   }
   json results = json::array();
   for (const std::string& stage : stages) {

@@ -9,13 +9,16 @@
 // object, so both write the same traces.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "common/error.h"
+#include "common/function_map.h"
 #include "common/level.h"
 #include "common/nic_shared.h"
 #include "common/stage.h"
@@ -24,6 +27,8 @@
 namespace carillon {
 
 class vport_table;
+struct partition_table;
+struct stream_field_desc;
 
 enum class impl_kind : std::uint8_t { model, rtl, lockstep };
 
@@ -92,20 +97,27 @@ class twin_store {
   virtual void read(unsigned line, std::uint8_t* to) const = 0;
 };
 
-/// The levels that a stage reads and its twin looks things up in.
-struct twin_levels {
-  const level<vport_table>* vports = nullptr;
+/// What a stage remembers, word by word, for a comparison with the twin's memories once a run has
+/// ended.
+class twin_content {
+ public:
+  /// A word's name as the twin's port for such questions gets it, and what the twin must answer.
+  using look = std::function<void(std::span<const std::uint32_t> query,
+                                  std::span<const std::uint32_t> expected)>;
+
+  virtual ~twin_content() = default;
+
+  [[nodiscard]] virtual std::span<const stream_field_desc> word_fields() const = 0;
+  virtual void each_word(const look& compare) const = 0;
 };
 
-/// Those of a stage's ports, if it has any.
-template <class Ports>
-twin_levels levels_of(const Ports& io) {
-  if constexpr (requires { io.levels(); }) {
-    return io.levels();
-  } else {
-    return {};
-  }
-}
+/// The levels that a stage reads and its twin sees, or looks things up in.
+struct twin_levels {
+  level<vport_table>* vports = nullptr;
+  level<function_map>* functions = nullptr;
+  const level<partition_table>* partitions = nullptr;
+  level<std::uint64_t>* icm_base = nullptr;  ///< a change is something to do in itself
+};
 
 struct twin_request {
   std::string_view stage;  ///< its row in the stage table
@@ -115,6 +127,7 @@ struct twin_request {
   std::unique_ptr<twin_rules> rules;  ///< when the twin is in charge
   twin_store* store = nullptr;        ///< of a stage that has one
   twin_levels levels = {};
+  twin_content* content = nullptr;  ///< of a stage whose twin can be asked for it
 };
 
 /// The memory beside `owner`, a stage or its rules.
@@ -124,6 +137,26 @@ twin_store* store_of(Owner& owner) {
     return &owner.store();
   } else {
     return nullptr;
+  }
+}
+
+/// What `owner`, a stage or its rules, remembers.
+template <class Owner>
+twin_content* content_of(Owner& owner) {
+  if constexpr (requires { owner.content(); }) {
+    return &owner.content();
+  } else {
+    return nullptr;
+  }
+}
+
+/// Those of a stage's ports, if it has any.
+template <class Ports>
+twin_levels levels_of(const Ports& io) {
+  if constexpr (requires { io.levels(); }) {
+    return io.levels();
+  } else {
+    return {};
   }
 }
 
@@ -168,8 +201,8 @@ twin_instance make_twin(const std::string& name, nic_shared& nic, const typename
   if (impl != impl_kind::rtl) {
     auto model = std::make_unique<Stage>(name.c_str(), nic, io);
     if (impl == impl_kind::lockstep) {
-      made.rtl = host->accompany(
-          {Stage::Row, model->path(), nic, io.all(), nullptr, store_of(*model), levels_of(io)});
+      made.rtl = host->accompany({Stage::Row, model->path(), nic, io.all(), nullptr,
+                                  store_of(*model), levels_of(io), content_of(*model)});
     }
     made.model = std::move(model);
     return made;
@@ -177,8 +210,9 @@ twin_instance make_twin(const std::string& name, nic_shared& nic, const typename
   const trace_site site = nic.context.trace.site(name, Stage::Row);
   auto rules = std::make_unique<typename Stage::rules>(nic, site, io);
   twin_store* const store = store_of(*rules);
-  made.rtl =
-      host->replace({Stage::Row, name, nic, io.all(), std::move(rules), store, levels_of(io)});
+  twin_content* const content = content_of(*rules);
+  made.rtl = host->replace(
+      {Stage::Row, name, nic, io.all(), std::move(rules), store, levels_of(io), content});
   return made;
 }
 

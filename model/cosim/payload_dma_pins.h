@@ -2,23 +2,17 @@
 // frame store, for the twin and its broken variants.
 #pragma once
 
-#include <vector>
-
 #include "cosim/verilated_block.h"
 
 namespace carillon {
 
 template <class Model>
-std::vector<rtl_pins> payload_dma_pins(Model& v) {
-  return {CARILLON_INPUT_PINS(v, packets),  CARILLON_OUTPUT_PINS(v, reads),
-          CARILLON_INPUT_PINS(v, done),     CARILLON_OUTPUT_PINS(v, filled),
-          CARILLON_OUTPUT_PINS(v, left),    CARILLON_OUTPUT_PINS(v, key_reads),
-          CARILLON_INPUT_PINS(v, key_lines)};
-}
-
-template <class Model>
-rtl_store_pins payload_dma_store(Model& v) {
-  return {&v.store_line_o, v.store_i.data()};
+block_pins payload_dma_pins(Model& v) {
+  return {.streams = {CARILLON_INPUT_PINS(v, packets), CARILLON_OUTPUT_PINS(v, reads),
+                      CARILLON_INPUT_PINS(v, done), CARILLON_OUTPUT_PINS(v, filled),
+                      CARILLON_OUTPUT_PINS(v, left), CARILLON_OUTPUT_PINS(v, key_reads),
+                      CARILLON_INPUT_PINS(v, key_lines)},
+          .store = {&v.store_line_o, v.store_i.data()}};
 }
 
 }  // namespace carillon

@@ -80,7 +80,8 @@ void rtl_adapter::after_edge(cycle_t t) {
     std::array<std::uint32_t, MaxBeatWords> words;
     read(each, words.data());
     const cycle_t visible = each.visible.front();
-    each.stream->deliver(words.data(), rules_->departs(static_cast<unsigned>(i), visible), visible);
+    const auto port = static_cast<unsigned>(i);
+    each.stream->deliver(words.data(), rules_->departs(port, visible), visible);
     each.handled = true;
   }
 }
@@ -92,6 +93,12 @@ void rtl_adapter::finish() {
                    each.pins.name);
   }
   CARILLON_CHECK(!block_->busy(), "{}: the RTL is busy at the end of the run", instance_);
+  read_content([this](std::span<const std::uint32_t> query, std::span<const std::uint32_t> model,
+                      std::span<const std::uint32_t> rtl) {
+    CARILLON_CHECK(std::equal(model.begin(), model.end(), rtl.begin(), rtl.end()),
+                   "{}: at the end of the run the RTL remembers something else of word {:#x}",
+                   instance_, query.front());
+  });
 }
 
 }  // namespace carillon

@@ -26,7 +26,8 @@ struct rtl_options {
   bool always = false;
   bool audit = false;
   std::map<std::string, std::string, std::less<>> variants;  ///< by stage; absent: the twin itself
-  std::string replay;  ///< the command that repeats this run, for messages
+  unsigned reset_seed = 0;  ///< of what no reset sets, 0 for zeros
+  std::string replay;       ///< the command that repeats this run, for messages
 
   std::string waves;  ///< folder for an FST file of each block, "" for none
   ps_t waves_from = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "common/error.h"
 #include "cosim/rtl_domain.h"
@@ -9,22 +10,31 @@
 
 namespace carillon {
 
+namespace {
+
+/// No number of changes that a level has seen.
+constexpr std::uint64_t NeverChanges = ~std::uint64_t{0};
+
+}  // namespace
+
 twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
     : domain_(domain),
       nic_(request.nic),
       stage_(request.stage),
       instance_(request.instance),
       streams_(request.ports),
-      read_levels_(request.levels),
-      store_(request.store) {
+      tables_(request.levels),
+      store_(request.store),
+      content_(request.content) {
   const twin_desc* desc = find_twin(stage_);
   if (desc == nullptr) {
     throw config_error(fmt::format("{}: has no RTL twin; choose {}=model", stage_, stage_));
   }
   const auto variant = domain.options().variants.find(stage_);
   block_ = rtl_registry::instance().make(
-      stage_, variant == domain.options().variants.end() ? "" : variant->second);
-  const auto pins = block_->pins();
+      stage_, variant == domain.options().variants.end() ? "" : variant->second,
+      domain.options().reset_seed);
+  const std::span<const rtl_pins> pins = block_->pins().streams;
   CARILLON_CHECK(pins.size() == desc->ports.size() && pins.size() == request.ports.size(),
                  "{}: {} streams, {} in the port table, {} in the RTL", instance_,
                  request.ports.size(), desc->ports.size(), pins.size());
@@ -41,19 +51,53 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
                    "{}: port {} has {} bytes of pins for {} words", instance_, port.name,
                    pins[i].bytes, ports_[i].stream->words());
   }
-  levels_ = desc->levels;
-  CARILLON_CHECK(levels_.size() == block_->levels().size(),
-                 "{}: {} levels in the port table, {} in the RTL", instance_, levels_.size(),
-                 block_->levels().size());
-  for (std::size_t i = 0; i < levels_.size(); ++i) {
-    CARILLON_CHECK(std::string_view(levels_[i].name) == block_->levels()[i].name,
-                   "{}: level {} is {} in the port table and {} in the RTL", instance_, i,
-                   levels_[i].name, block_->levels()[i].name);
+  lookups_ = desc->lookups;
+  const std::span<const rtl_lookup> asks = block_->pins().lookups;
+  CARILLON_CHECK(lookups_.size() == asks.size(), "{}: {} lookups in the port table, {} in the RTL",
+                 instance_, lookups_.size(), asks.size());
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    CARILLON_CHECK(std::string_view(lookups_[i].name) == asks[i].name &&
+                       lookups_[i].query_words <= MaxBeatWords &&
+                       lookups_[i].answer_words <= MaxBeatWords,
+                   "{}: lookup {} is {} in the port table and {} in the RTL", instance_, i,
+                   lookups_[i].name, asks[i].name);
   }
-  CARILLON_CHECK((store_ != nullptr) == (block_->store().line != nullptr),
+  levels_ = desc->levels;
+  views_ = desc->views;
+  CARILLON_CHECK(levels_.size() + views_.size() == block_->pins().levels.size(),
+                 "{}: {} levels in the port table, {} in the RTL", instance_,
+                 levels_.size() + views_.size(), block_->pins().levels.size());
+  for (std::size_t i = 0; i < levels_.size(); ++i) {
+    CARILLON_CHECK(std::string_view(levels_[i].name) == block_->pins().levels[i].name,
+                   "{}: level {} is {} in the port table and {} in the RTL", instance_, i,
+                   levels_[i].name, block_->pins().levels[i].name);
+  }
+  for (std::size_t i = 0; i < views_.size(); ++i) {
+    const rtl_level& view = block_->pins().levels[levels_.size() + i];
+    CARILLON_CHECK(std::string_view(views_[i].name) == view.name &&
+                       view.bytes <= std::size_t{views_[i].words} * 4 &&
+                       views_[i].words <= MaxBeatWords,
+                   "{}: view {} is {} in the port table and {} in the RTL", instance_, i,
+                   views_[i].name, view.name);
+  }
+  changes_.resize(views_.size(), NeverChanges);
+  if (tables_.functions != nullptr) {
+    tables_.functions->wakes(*this);
+  }
+  if (tables_.icm_base != nullptr) {
+    tables_.icm_base->wakes(*this);
+  }
+  if (tables_.vports != nullptr && !views_.empty()) {
+    tables_.vports->wakes(*this);
+  }
+  CARILLON_CHECK((store_ != nullptr) == (block_->pins().store.line != nullptr),
                  "{}: the stage or the RTL knows a store, the other does not", instance_);
+  CARILLON_CHECK((content_ != nullptr) == (block_->pins().content.ask != nullptr),
+                 "{}: the stage or the RTL can be asked what it remembers, the other cannot",
+                 instance_);
   open_waves();
   drive_levels(0);
+  drive_views(0);
   block_->reset();
   domain_.join(*this);
 }
@@ -69,10 +113,10 @@ void twin_driver::open_waves() {
   }
   const std::string file = fmt::format("{}/{}.fst", options.waves, instance_);
   if (!block_->open_waves(file)) {
-    throw config_error(fmt::format(
-        "{}: cannot write {}: the folder must exist, and the program be configured with "
-        "-DCARILLON_WAVES=ON",
-        instance_, file));
+    throw config_error(
+        fmt::format("{}: cannot write {}: the folder must exist, and the RTL be built with waves "
+                    "(-DCARILLON_WAVES=ON; variants have none)",
+                    instance_, file));
   }
   waves_ = true;
 }
@@ -116,14 +160,65 @@ void twin_driver::read(const port_state& port, std::uint32_t* words) const {
 
 void twin_driver::drive_levels(cycle_t t) const {
   for (std::size_t i = 0; i < levels_.size(); ++i) {
-    const rtl_level& pins = block_->levels()[i];
-    if (levels_[i].fill != nullptr) {
-      levels_[i].fill(nic_.context, read_levels_, t, static_cast<std::uint32_t*>(pins.data));
-      continue;
-    }
     const std::uint32_t value = levels_[i].value(nic_.context.params, streams_, t);
+    const rtl_level& pins = block_->pins().levels[i];
     std::memcpy(pins.data, &value, std::min(pins.bytes, sizeof value));
   }
+}
+
+bool twin_driver::drive_views(cycle_t t) {
+  bool changed = false;
+  for (std::size_t i = 0; i < views_.size(); ++i) {
+    const std::uint64_t changes = views_[i].changes(tables_, t);
+    if (changes == changes_[i]) {
+      continue;
+    }
+    changes_[i] = changes;
+    std::array<std::uint32_t, MaxBeatWords> words;
+    views_[i].fill(nic_.context.params, tables_, t, words.data());
+    const rtl_level& pins = block_->pins().levels[levels_.size() + i];
+    if (std::memcmp(pins.data, words.data(), pins.bytes) != 0) {
+      std::memcpy(pins.data, words.data(), pins.bytes);
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+void twin_driver::offer_nothing() {
+  for (const port_state& each : ports_) {
+    if (each.stream->input()) {
+      *each.pins.valid = 0;
+    }
+  }
+}
+
+void twin_driver::settle_block(cycle_t t) {
+  serve_store();
+  block_->settle();
+  for (std::size_t i = 0; i < lookups_.size(); ++i) {
+    if (answer(t, i)) {
+      block_->settle();
+    }
+  }
+}
+
+/// Whether the answer is another one than before.
+bool twin_driver::answer(cycle_t t, std::size_t index) {
+  const twin_lookup_desc& what = lookups_[index];
+  const rtl_lookup& pins = block_->pins().lookups[index];
+  std::array<std::uint32_t, MaxBeatWords> query;
+  std::array<std::uint32_t, MaxBeatWords> reply;
+  query[what.query_words - 1] = 0;
+  std::memcpy(query.data(), pins.query,
+              std::min(pins.query_bytes, std::size_t{what.query_words} * 4));
+  what.answer(tables_, t, query.data(), reply.data());
+  const std::size_t bytes = std::min(pins.answer_bytes, std::size_t{what.answer_words} * 4);
+  if (std::memcmp(pins.answer, reply.data(), bytes) == 0) {
+    return false;
+  }
+  std::memcpy(pins.answer, reply.data(), bytes);
+  return true;
 }
 
 bool twin_driver::offers_input(cycle_t t) const {
@@ -142,7 +237,13 @@ void twin_driver::settle(cycle_t t) {
   // What others took of an output in this cycle is known only after all transfers; then the block
   // settles later.
   settled_ = false;
-  if (!block_->busy() && !offers_input(t)) {
+  const bool offered = offers_input(t);
+  if (drive_views(t) && !offered && !block_->busy()) {
+    // The block may have something to do because of it, and says so.
+    offer_nothing();
+    block_->settle();
+  }
+  if (!offered && !block_->busy()) {
     return;
   }
   for (const port_state& each : ports_) {
@@ -159,8 +260,7 @@ void twin_driver::settle(cycle_t t) {
     }
   }
   drive_levels(t);
-  serve_store();
-  block_->settle();
+  settle_block(t);
   settled_ = true;
 }
 
@@ -169,13 +269,8 @@ void twin_driver::clock(cycle_t t, bool always) {
     if (!always && !transfers_output(t)) {
       return;
     }
-    for (const port_state& each : ports_) {
-      if (each.stream->input()) {
-        *each.pins.valid = 0;
-      }
-    }
-    serve_store();
-    block_->settle();
+    offer_nothing();
+    settle_block(t);
   }
   before_edge(t);
   for (port_state& each : ports_) {
@@ -205,12 +300,12 @@ void twin_driver::serve_store() {
   if (store_ == nullptr) {
     return;
   }
-  const rtl_store_pins pins = block_->store();
+  const auto [which, data] = block_->pins().store;
   std::array<std::uint8_t, BeatBytes> line{};
-  store_->read(*pins.line, line.data());
+  store_->read(*which, line.data());
   // Word 0 has the last bytes.
   for (std::size_t i = 0; i < BeatBytes / 4; ++i) {
-    pins.data[BeatBytes / 4 - 1 - i] =
+    data[BeatBytes / 4 - 1 - i] =
         static_cast<std::uint32_t>(bytes::load_be<4>(line.data() + 4 * i));
   }
 }
@@ -231,6 +326,30 @@ cycle_t twin_driver::next(cycle_t t) const {
     first = std::min(first, std::max(offered, t + 1));
   }
   return first;
+}
+
+void twin_driver::read_content(const word_check& check) {
+  if (content_ == nullptr) {
+    return;
+  }
+  for (const port_state& each : ports_) {
+    *(each.stream->input() ? each.pins.valid : each.pins.ready) = 0;
+  }
+  const rtl_content_pins& pins = block_->pins().content;
+  *pins.ask = 1;
+  content_->each_word(
+      [&](std::span<const std::uint32_t> query, std::span<const std::uint32_t> expected) {
+        std::memcpy(pins.query, query.data(), std::min(pins.query_bytes, query.size_bytes()));
+        block_->settle();
+        block_->edge();
+        block_->settle();
+        std::array<std::uint32_t, MaxBeatWords> answer;
+        answer[expected.size() - 1] = 0;
+        std::memcpy(answer.data(), pins.answer, std::min(pins.answer_bytes, expected.size_bytes()));
+        check(query, expected, {answer.data(), expected.size()});
+      });
+  *pins.ask = 0;
+  block_->settle();
 }
 
 void twin_driver::idle_edge(cycle_t t) {

@@ -40,6 +40,7 @@ class twin_port {
   /// An item of the RTL reached the front of its output FIFO with its first beat. Returns its
   /// number of beats.
   virtual unsigned count(const std::uint32_t* first) const = 0;
+  /// Its history may reach `visible` already.
   virtual void deliver(const std::uint32_t* first, const twin_rules::departure& from,
                        cycle_t visible) = 0;
   /// Beat `index` of the item delivered last.
@@ -171,6 +172,16 @@ class typed_port final : public twin_port, private stream_tap<T> {
   buffer_ref filling_;
 };
 
+/// A question of a block that is answered within the cycle: its pins' words, of structs of the
+/// stream specification, and who answers.
+struct twin_lookup_desc {
+  const char* name;
+  unsigned query_words;
+  unsigned answer_words;
+  void (*answer)(const twin_levels& levels, cycle_t t, const std::uint32_t* query,
+                 std::uint32_t* answer);
+};
+
 /// What the RTL side knows of a stage with a twin: the names, directions and item types of its
 /// streams, in the order of the stage's own port table.
 struct twin_port_desc {
@@ -183,17 +194,25 @@ struct twin_port_desc {
 /// t.
 struct twin_level_desc {
   const char* name;
-  std::uint32_t (*value)(const parameters& params, std::span<stream_base* const> ports,
-                         cycle_t t) = nullptr;
-  /// Instead, of a level of more than 32 bits: writes its pins.
-  void (*fill)(const sim_context& context, const twin_levels& levels, cycle_t t,
-               std::uint32_t* pins) = nullptr;
+  std::uint32_t (*value)(const parameters& params, std::span<stream_base* const> ports, cycle_t t);
+};
+
+/// What a block sees of a level of its stage. `changes` counts the changes of the level, `fill`
+/// writes the words of the pins as they are in cycle t.
+struct twin_view_desc {
+  const char* name;
+  unsigned words;
+  std::uint64_t (*changes)(const twin_levels& levels, cycle_t t);
+  void (*fill)(const parameters& params, const twin_levels& levels, cycle_t t,
+               std::uint32_t* words);
 };
 
 struct twin_desc {
   const char* stage;
   std::vector<twin_port_desc> ports;
   std::vector<twin_level_desc> levels = {};
+  std::vector<twin_lookup_desc> lookups = {};  ///< each may follow from the answers before it
+  std::vector<twin_view_desc> views = {};  ///< a block lists their pins behind those of its levels
 };
 
 /// nullptr for a stage without a twin.

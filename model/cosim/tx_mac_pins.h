@@ -2,20 +2,14 @@
 // its broken variants.
 #pragma once
 
-#include <vector>
-
 #include "cosim/verilated_block.h"
 
 namespace carillon {
 
 template <class Model>
-std::vector<rtl_pins> tx_mac_pins(Model& v) {
-  return {CARILLON_INPUT_PINS(v, frame), CARILLON_OUTPUT_PINS(v, wire)};
-}
-
-template <class Model>
-std::vector<rtl_level> tx_mac_levels(Model& v) {
-  return {CARILLON_LEVEL_PINS(v, byte_cost), CARILLON_LEVEL_PINS(v, cycle_credit)};
+block_pins tx_mac_pins(Model& v) {
+  return {.streams = {CARILLON_INPUT_PINS(v, frame), CARILLON_OUTPUT_PINS(v, wire)},
+          .levels = {CARILLON_LEVEL_PINS(v, byte_cost), CARILLON_LEVEL_PINS(v, cycle_credit)}};
 }
 
 }  // namespace carillon

@@ -8,14 +8,16 @@
 
 #include "common/error.h"
 #include "common/items.h"
+#include "common/port_share.h"
 #include "common/twin.h"
 #include "common/vport.h"
+#include "cosim/packet_builder_beats.h"
 #include "cosim/payload_dma_beats.h"
+#include "cosim/qpc_ram_beats.h"
 #include "cosim/wqe_fetch_beats.h"
+#include "gen/stages.h"
 #include "gen/streams.h"
 #include "gen/wqe.h"
-#include "tx_sched/functions.h"
-#include "tx_sched/token_bucket.h"
 
 namespace carillon {
 
@@ -23,15 +25,6 @@ static_assert(static_cast<unsigned>(control_kind::Error) ==
               static_cast<unsigned>(send_control_kind::error));
 static_assert(static_cast<unsigned>(answer_kind::Read) ==
               static_cast<unsigned>(response_kind::read));
-
-/// Items of one beat that only come out of the twin, in lockstep.
-template <class T>
-struct output_codec : single_beat {
-  static T unpack_first(const std::uint32_t* /*words*/, buffer_pool& /*buffers*/) {
-    CARILLON_CHECK(false, "tx_sched: its RTL runs beside the model only");
-    return {};
-  }
-};
 
 struct sched_command_codec : input_codec<qp_command> {
   using beat = sched_command;
@@ -93,23 +86,8 @@ struct sched_response_codec : input_codec<response_item> {
   }
 };
 
-struct sched_direct_codec : output_codec<packet_item> {
-  using beat = direct_beat;
-
-  static void pack(const packet_item& item, unsigned /*index*/, unsigned /*count*/,
-                   std::uint32_t* words) {
-    beat b;
-    pack_packet(item, b);
-    if (item.payload != 0) {
-      std::memcpy(b.data.data(), item.body.data() + item.data_offset + item.message_offset,
-                  item.payload);
-    }
-    b.pack(words);
-  }
-};
-
 /// A WQE that fails has no response, so it does not say where that would go.
-struct sched_note_codec : output_codec<sent_packet> {
+struct sched_note_codec : single_beat {
   using beat = sent_beat;
 
   static void pack(const sent_packet& item, unsigned /*index*/, unsigned /*count*/,
@@ -147,28 +125,43 @@ struct sched_note_codec : output_codec<sent_packet> {
     }
     b.pack(words);
   }
-};
 
-struct sched_refetch_codec : output_codec<refetch> {
-  using beat = refetch_beat;
-
-  static void pack(const refetch& item, unsigned index, unsigned count, std::uint32_t* words) {
-    refetch_codec::pack(item, index, count, words);
+  static sent_packet unpack_first(const std::uint32_t* words, buffer_pool& buffers) {
+    const beat b = beat::unpack(words);
+    sent_packet item;
+    item.trace.message = b.trace_id;
+    item.qpn = b.qpn;
+    item.epoch = b.epoch;
+    item.psn = b.psn;
+    item.first_psn = b.first_psn;
+    item.last_psn = b.last_psn;
+    item.last = b.last != 0;
+    item.no_packet = b.no_packet != 0;
+    item.drain_mark = b.drain_mark != 0;
+    item.ack_request = b.ack_request != 0;
+    item.wqe_index = b.wqe_index;
+    item.wqebbs = b.wqebbs;
+    item.opcode = b.opcode;
+    item.service = static_cast<std::uint8_t>(b.service);
+    item.mtu_code = static_cast<std::uint8_t>(b.mtu_code);
+    item.signaled = b.signaled != 0;
+    item.solicited_event = b.solicited_event != 0;
+    item.syndrome = static_cast<std::uint8_t>(b.syndrome);
+    item.vendor_syndrome = static_cast<std::uint8_t>(b.vendor_syndrome);
+    item.length = b.length;
+    item.send_cqn = b.send_cqn;
+    item.function = b.function_id;
+    item.paged = b.paged != 0;
+    item.sge_count = b.sge_count;
+    if (item.sge_count != 0) {
+      item.body = buffers.take();
+      std::memcpy(item.body.data(), b.segments.data(), b.segments.size());
+    }
+    return item;
   }
 };
 
-struct invalidation_codec : output_codec<key_invalidation> {
-  using beat = invalidation_beat;
-
-  static void pack(const key_invalidation& item, unsigned /*index*/, unsigned /*count*/,
-                   std::uint32_t* words) {
-    beat b;
-    b.index = item.index;
-    b.pack(words);
-  }
-};
-
-struct read_failure_codec : output_codec<response_failure> {
+struct read_failure_codec : single_beat {
   using beat = read_failure_beat;
 
   static void pack(const response_failure& item, unsigned /*index*/, unsigned /*count*/,
@@ -178,9 +171,14 @@ struct read_failure_codec : output_codec<response_failure> {
     b.psn = item.psn;
     b.pack(words);
   }
+
+  static response_failure unpack_first(const std::uint32_t* words, buffer_pool& /*buffers*/) {
+    const beat b = beat::unpack(words);
+    return {{}, b.qpn, b.psn};
+  }
 };
 
-struct answered_codec : output_codec<response_left> {
+struct answered_codec : single_beat {
   using beat = answered_beat;
 
   static void pack(const response_left& item, unsigned /*index*/, unsigned /*count*/,
@@ -190,27 +188,35 @@ struct answered_codec : output_codec<response_left> {
     b.generation = item.generation;
     b.pack(words);
   }
+
+  static response_left unpack_first(const std::uint32_t* words, buffer_pool& /*buffers*/) {
+    const beat b = beat::unpack(words);
+    return {{}, b.qpn, b.generation};
+  }
 };
 
+/// As many as the RTL has room for.
+inline constexpr std::size_t ShareFunctions = stage_spec::tx_sched::Functions;
+inline constexpr unsigned VportShareWords = (ShareFunctions * vport_share::Width + 31) / 32;
+
 /// The shares of the functions, one behind the other, function 0 in the low bits.
-inline void fill_vport_shares(const sim_context& context, const twin_levels& levels, cycle_t t,
-                              std::uint32_t* pins) {
+inline void fill_vport_shares(const parameters& params, const twin_levels& levels, cycle_t t,
+                              std::uint32_t* words) {
   const std::vector<port_share> shares = shares_of(levels.vports->read(t));
-  const auto period = static_cast<std::uint64_t>(context.clock.period());
+  const auto period = static_cast<std::uint64_t>(params.core.clock_period_ps);
+  std::fill_n(words, VportShareWords, 0);
   for (std::size_t i = 0; i < shares.size(); ++i) {
     vport_share b;
     b.enabled = shares[i].enabled ? 1 : 0;
     b.has_vlan = shares[i].tagged ? 1 : 0;
     b.weight = shares[i].weight;
     b.urgency = shares[i].urgency;
-    b.refill = static_cast<std::uint64_t>(token_bucket::rate_of(shares[i].max_rate_mbps)) * period;
-    std::uint32_t words[vport_share::Words];
-    b.pack(words);
+    b.refill = static_cast<std::uint64_t>(rate_parts(shares[i].max_rate_mbps)) * period;
+    std::uint32_t share[vport_share::Words];
+    b.pack(share);
     for (unsigned bit = 0; bit < vport_share::Width; ++bit) {
       const std::size_t at = i * vport_share::Width + bit;
-      const std::uint32_t mask = 1U << (at % 32);
-      pins[at / 32] =
-          (words[bit / 32] >> (bit % 32) & 1) != 0 ? pins[at / 32] | mask : pins[at / 32] & ~mask;
+      words[at / 32] |= (share[bit / 32] >> (bit % 32) & 1U) << (at % 32);
     }
   }
 }

@@ -2,27 +2,21 @@
 // and its broken variants.
 #pragma once
 
-#include <vector>
-
 #include "cosim/verilated_block.h"
 
 namespace carillon {
 
 template <class Model>
-std::vector<rtl_pins> tx_sched_pins(Model& v) {
-  return {CARILLON_INPUT_PINS(v, work),       CARILLON_INPUT_PINS(v, acknowledges),
-          CARILLON_INPUT_PINS(v, left),       CARILLON_INPUT_PINS(v, commands),
-          CARILLON_INPUT_PINS(v, controls),   CARILLON_OUTPUT_PINS(v, payload),
-          CARILLON_OUTPUT_PINS(v, direct),    CARILLON_OUTPUT_PINS(v, sent),
-          CARILLON_OUTPUT_PINS(v, refetches), CARILLON_OUTPUT_PINS(v, invalidations),
-          CARILLON_OUTPUT_PINS(v, failures),  CARILLON_OUTPUT_PINS(v, answered)};
-}
-
-template <class Model>
-std::vector<rtl_level> tx_sched_levels(Model& v) {
-  return {CARILLON_LEVEL_PINS(v, vports), CARILLON_LEVEL_PINS(v, port_mtu),
-          CARILLON_LEVEL_PINS(v, largest), CARILLON_LEVEL_PINS(v, send_window),
-          CARILLON_LEVEL_PINS(v, ack_interval)};
+block_pins tx_sched_pins(Model& v) {
+  return {.streams = {CARILLON_INPUT_PINS(v, work), CARILLON_INPUT_PINS(v, acknowledges),
+                      CARILLON_INPUT_PINS(v, left), CARILLON_INPUT_PINS(v, commands),
+                      CARILLON_INPUT_PINS(v, controls), CARILLON_OUTPUT_PINS(v, payload),
+                      CARILLON_OUTPUT_PINS(v, direct), CARILLON_OUTPUT_PINS(v, sent),
+                      CARILLON_OUTPUT_PINS(v, refetches), CARILLON_OUTPUT_PINS(v, invalidations),
+                      CARILLON_OUTPUT_PINS(v, failures), CARILLON_OUTPUT_PINS(v, answered)},
+          .levels = {CARILLON_LEVEL_PINS(v, port_mtu), CARILLON_LEVEL_PINS(v, largest),
+                     CARILLON_LEVEL_PINS(v, send_window), CARILLON_LEVEL_PINS(v, ack_interval),
+                     CARILLON_LEVEL_PINS(v, vports)}};
 }
 
 }  // namespace carillon

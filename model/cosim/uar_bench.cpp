@@ -1,5 +1,6 @@
 // Drives uar: constrained-random stores and loads, a context RAM with varying latency, sinks.
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "common/items.h"
@@ -7,6 +8,7 @@
 #include "cosim/bench_parts.h"
 #include "cosim/coverage.h"
 #include "cosim/stage_benches.h"
+#include "cosim/uar_resets.h"
 #include "cosim/uar_traffic.h"
 #include "gen/stages.h"
 #include "uar.h"
@@ -25,10 +27,14 @@ parameters settings_of(std::uint64_t seed) {
   static constexpr std::array<std::int64_t, 4> Timeouts = {1000, 300, 60, 17};
   static constexpr std::array<std::int64_t, 3> Slots = {16, 12, 5};
   static constexpr std::array<std::int64_t, 5> Pages = {16, 64, 32, 5, 1};
+  static constexpr std::array<std::int64_t, 4> Vfs = {256, 64, 7, 200};
   parameters params;
   params.uar.bf_timeout_cycles = Timeouts[seed % Timeouts.size()];
   params.uar.bf_slots = Slots[seed % Slots.size()];
   params.nic.uar_pages = Pages[seed % Pages.size()];
+  const auto most = static_cast<std::int64_t>(
+      spec::Pages / std::bit_ceil(static_cast<std::uint64_t>(params.nic.uar_pages)));
+  params.nic.total_vfs = std::min(Vfs[seed / 2 % Vfs.size()], most - 1);
   return params;
 }
 
@@ -106,6 +112,8 @@ class bench_host final : public stage {
   }
 
   [[nodiscard]] const std::vector<trace_ref>& opened() const { return opened_; }
+
+  [[nodiscard]] bool more() const { return stores_.left != 0 || loads_.left != 0; }
 
  private:
   struct share {
@@ -216,10 +224,7 @@ lockstep_report run_uar_bench(const lockstep_options& options) {
   sim_context context(settings_of(options.seed), options.seed, options.shuffle_seed);
   tlp_pool tlps;
   nic_shared nic(context, "bench", tlps);
-  rtl_domain domain(context, {options.rtl_clock_always,
-                              options.audit,
-                              {{options.stage, options.variant}},
-                              replay_command(options)});
+  rtl_domain domain(context, rtl_options_of(options));
   run_digest digest(context);
   coverage cover(options.stage);
 
@@ -238,6 +243,11 @@ lockstep_report run_uar_bench(const lockstep_options& options) {
                          options.transactions, loads);
   qp_contexts qps("qps", context, what, ctx_reads, ctx_lines, options.sink, options.seed);
 
+  level<function_map> functions(context.clock, "bench.functions",
+                                uar_resets::all_there(context.params));
+  uar_resets resets("resets", context, what, {functions, writes, reads, ctx_lines}, options.seed,
+                    cover, [&] { return pages.more(); });
+
   tally<mmio_write> taken(writes);
   std::uint64_t answered = 0;
   cycle_t last = 0;
@@ -245,6 +255,7 @@ lockstep_report run_uar_bench(const lockstep_options& options) {
                              [&](cycle_t t, const doorbell& bell) {
                                last = std::max(last, t);
                                see_bell(cover, bell);
+                               resets.note(bell);
                                context.trace.release(bell.trace);
                              });
   bench_sink<queue_doorbell> completion("completion", context, queue_bells,
@@ -269,7 +280,7 @@ lockstep_report run_uar_bench(const lockstep_options& options) {
   lockstep_report report;
   {
     const twin_instance stage = make_twin<uar>(
-        "uar", nic, {writes, reads, answers, ctx_reads, ctx_lines, bells, queue_bells},
+        "uar", nic, {writes, reads, answers, ctx_reads, ctx_lines, bells, queue_bells, &functions},
         options.impl, &domain);
     run_bench(domain);
     report.edges = domain.edges();

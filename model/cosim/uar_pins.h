@@ -2,24 +2,19 @@
 // broken variants.
 #pragma once
 
-#include <vector>
-
 #include "cosim/verilated_block.h"
 
 namespace carillon {
 
 template <class Model>
-std::vector<rtl_pins> uar_pins(Model& v) {
-  return {CARILLON_INPUT_PINS(v, ctx_line),  CARILLON_INPUT_PINS(v, write),
-          CARILLON_INPUT_PINS(v, read),      CARILLON_OUTPUT_PINS(v, ctx_read),
-          CARILLON_OUTPUT_PINS(v, doorbell), CARILLON_OUTPUT_PINS(v, queue_doorbell),
-          CARILLON_OUTPUT_PINS(v, answer)};
-}
-
-template <class Model>
-std::vector<rtl_level> uar_levels(Model& v) {
-  return {CARILLON_LEVEL_PINS(v, log_pages), CARILLON_LEVEL_PINS(v, bf_slots),
-          CARILLON_LEVEL_PINS(v, bf_timeout), CARILLON_LEVEL_PINS(v, writes_waiting)};
+block_pins uar_pins(Model& v) {
+  return {.streams = {CARILLON_INPUT_PINS(v, ctx_line), CARILLON_INPUT_PINS(v, write),
+                      CARILLON_INPUT_PINS(v, read), CARILLON_OUTPUT_PINS(v, ctx_read),
+                      CARILLON_OUTPUT_PINS(v, doorbell), CARILLON_OUTPUT_PINS(v, queue_doorbell),
+                      CARILLON_OUTPUT_PINS(v, answer)},
+          .levels = {CARILLON_LEVEL_PINS(v, log_pages), CARILLON_LEVEL_PINS(v, bf_slots),
+                     CARILLON_LEVEL_PINS(v, bf_timeout), CARILLON_LEVEL_PINS(v, writes_waiting),
+                     CARILLON_LEVEL_PINS(v, gone)}};
 }
 
 }  // namespace carillon

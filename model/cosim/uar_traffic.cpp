@@ -27,13 +27,23 @@ uar_contexts::uar_contexts(const parameters& params, std::uint64_t seed) {
   random_stream random(seed, "uar_bench/contexts");
   const auto last = static_cast<std::uint32_t>(
       std::bit_ceil(static_cast<std::uint64_t>(params.nic.uar_pages)) - 1);
-  const std::uint32_t steps = std::min(last, 7U);
-  for (const std::uint16_t function :
-       {std::uint16_t{0}, std::uint16_t{1}, std::uint16_t{7}, std::uint16_t{33},
-        static_cast<std::uint16_t>(params.nic.total_vfs)}) {
-    for (std::uint32_t i = 0; i <= steps; ++i) {
-      pages.push_back({function, steps == 0 ? 0 : i * last / steps});
+  const auto last_function = static_cast<std::uint16_t>(params.nic.total_vfs);
+  // A few functions with many pages each, or many with few.
+  const bool few = random.chance(1, 2);
+  std::vector<std::uint16_t> functions = {0, 1, last_function};
+  for (unsigned i = few ? 2 : 20; i != 0; --i) {
+    functions.push_back(static_cast<std::uint16_t>(random.between(0, last_function)));
+  }
+  std::sort(functions.begin(), functions.end());
+  functions.erase(std::unique(functions.begin(), functions.end()), functions.end());
+  const std::uint32_t steps = std::min(last, few ? 7U : 1U);
+  for (const std::uint16_t function : functions) {
+    for (std::uint32_t i = 0; i < steps; ++i) {
+      const std::uint32_t from = i * last / steps;
+      pages.push_back(
+          {function, static_cast<std::uint32_t>(random.between(from, (i + 1) * last / steps - 1))});
     }
+    pages.push_back({function, last});
   }
   for (unsigned i = 0; i < Qps; ++i) {
     const uar_page_id& owner = pages[i % pages.size()];

@@ -39,34 +39,37 @@
 #level, sizeof((v).level##_i), &(v).level##_i \
   }
 
+// A question of the Verilated model `v` and the answer to it.
+#define CARILLON_LOOKUP(v, lookup)                                                        \
+  ::carillon::rtl_lookup {                                                                \
+#lookup, sizeof((v).lookup##_query_o), &(v).lookup##_query_o, sizeof((v).lookup##_i), \
+        &(v).lookup##_i                                                                   \
+  }
+
 // NOLINTEND(cppcoreguidelines-macro-usage)
 
 namespace carillon {
 
-/// `Model` is the class of the top module; `pins_of` lists its streams, `levels_of` its levels.
+/// `Model` is the class of the top module; `pins_of` lists its pins.
 template <class Model>
 class verilated_block final : public rtl_block {
  public:
-  using pin_lister = std::vector<rtl_pins> (*)(Model&);
-  using level_lister = std::vector<rtl_level> (*)(Model&);
-  using store_lister = rtl_store_pins (*)(Model&);
-
-  verilated_block(pin_lister pins_of, bool assertions, store_lister store_of)
-      : verilated_block(pins_of, assertions) {
-    store_ = store_of(*model_);
-  }
+  using pin_lister = block_pins (*)(Model&);
 
   /// Assertions of the RTL end the program; a block that is broken on purpose is better without.
-  verilated_block(pin_lister pins_of, bool assertions, level_lister levels_of = nullptr) {
+  /// `reset_seed` counts in a build with CARILLON_RTL_RANDOM_RESET.
+  verilated_block(pin_lister pins_of, bool assertions, unsigned reset_seed) {
     context_.assertOn(assertions);
+    if (reset_seed != 0) {
+      constexpr int Random = 2;
+      context_.randReset(Random);
+      context_.randSeed(static_cast<int>(reset_seed));
+    }
 #ifdef CARILLON_WAVES
     context_.traceEverOn(true);
 #endif
     model_ = std::make_unique<Model>(&context_, "");
     pins_ = pins_of(*model_);
-    if (levels_of != nullptr) {
-      levels_ = levels_of(*model_);
-    }
   }
 
   ~verilated_block() override {
@@ -80,16 +83,8 @@ class verilated_block final : public rtl_block {
     model_.reset();
   }
 
-  [[nodiscard]] std::span<const rtl_pins> pins() const override {
+  [[nodiscard]] const block_pins& pins() const override {
     return pins_;
-  }
-
-  [[nodiscard]] std::span<const rtl_level> levels() const override {
-    return levels_;
-  }
-
-  [[nodiscard]] rtl_store_pins store() const override {
-    return store_;
   }
 
   void reset() override {
@@ -126,13 +121,16 @@ class verilated_block final : public rtl_block {
 
 #ifdef CARILLON_WAVES
   bool open_waves(const std::string& file) override {
-    // Time is in picoseconds.
-    context_.timeunit(-12);
-    context_.timeprecision(-12);
-    waves_ = std::make_unique<VerilatedFstC>();
-    model_->trace(waves_.get(), AllLevels);
-    waves_->open(file.c_str());
-    return waves_->isOpen();
+    if constexpr (requires { model_->trace(waves_.get(), AllLevels); }) {
+      // Time is in picoseconds.
+      context_.timeunit(-12);
+      context_.timeprecision(-12);
+      waves_ = std::make_unique<VerilatedFstC>();
+      model_->trace(waves_.get(), AllLevels);
+      waves_->open(file.c_str());
+      return waves_->isOpen();
+    }
+    return false;
   }
 
   void dump_waves(std::uint64_t time) override {
@@ -163,7 +161,7 @@ class verilated_block final : public rtl_block {
  private:
   /// What the run reached of the RTL, to a file of its own in the folder that scripts/coverage.sh
   /// names.
-  void write_coverage() const {
+  void write_coverage() {
 #ifdef CARILLON_RTL_COVERAGE
     static unsigned written = 0;
     if (const char* folder = std::getenv("CARILLON_COVERAGE_DIR"); folder != nullptr) {
@@ -180,9 +178,7 @@ class verilated_block final : public rtl_block {
   static constexpr int AllLevels = 99;
   std::unique_ptr<VerilatedFstC> waves_;
 #endif
-  std::vector<rtl_pins> pins_;
-  std::vector<rtl_level> levels_;
-  rtl_store_pins store_;
+  block_pins pins_;
 };
 
 }  // namespace carillon

@@ -198,10 +198,7 @@ lockstep_report run_wqe_fetch_bench(const lockstep_options& options) {
   sim_context context(parameters{}, options.seed, options.shuffle_seed);
   tlp_pool tlps;
   nic_shared nic(context, "bench", tlps);
-  rtl_domain domain(context, {options.rtl_clock_always,
-                              options.audit,
-                              {{options.stage, options.variant}},
-                              replay_command(options)});
+  rtl_domain domain(context, rtl_options_of(options));
   run_digest digest(context);
   coverage cover(options.stage);
 

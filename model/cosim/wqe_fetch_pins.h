@@ -2,18 +2,16 @@
 // broken variants.
 #pragma once
 
-#include <vector>
-
 #include "cosim/verilated_block.h"
 
 namespace carillon {
 
 template <class Model>
-std::vector<rtl_pins> wqe_fetch_pins(Model& v) {
-  return {CARILLON_INPUT_PINS(v, doorbells),     CARILLON_OUTPUT_PINS(v, context_reads),
-          CARILLON_INPUT_PINS(v, context_lines), CARILLON_OUTPUT_PINS(v, reads),
-          CARILLON_INPUT_PINS(v, done),          CARILLON_INPUT_PINS(v, commands),
-          CARILLON_INPUT_PINS(v, refetches),     CARILLON_OUTPUT_PINS(v, wqes)};
+block_pins wqe_fetch_pins(Model& v) {
+  return {.streams = {CARILLON_INPUT_PINS(v, doorbells), CARILLON_OUTPUT_PINS(v, context_reads),
+                      CARILLON_INPUT_PINS(v, context_lines), CARILLON_OUTPUT_PINS(v, reads),
+                      CARILLON_INPUT_PINS(v, done), CARILLON_INPUT_PINS(v, commands),
+                      CARILLON_INPUT_PINS(v, refetches), CARILLON_OUTPUT_PINS(v, wqes)}};
 }
 
 }  // namespace carillon

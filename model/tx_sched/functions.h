@@ -14,26 +14,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/port_share.h"
 #include "common/types.h"
-#include "common/vport.h"
 #include "tx_sched/number_list.h"
 #include "tx_sched/token_bucket.h"
 
 namespace carillon {
-
-/// What counts here of a virtual port.
-struct port_share {
-  bool enabled = false;
-  bool tagged = false;
-  std::uint16_t weight = 0;
-  std::uint8_t urgency = 0;
-  std::uint32_t max_rate_mbps = 0;
-
-  bool operator==(const port_share&) const = default;
-};
-
-/// ... of all of them: weights and urgencies only if the arbitration asks for them.
-std::vector<port_share> shares_of(const vport_table& table);
 
 class sched_functions {
  public:

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "common/port_share.h"
 #include "common/types.h"
 
 namespace carillon {
@@ -21,16 +22,10 @@ class token_bucket {
   void set_rate(ps_t now, std::uint32_t mbps) {
     refill(now);
     since_ = now;
-    rate_ = rate_of(mbps);
+    rate_ = rate_parts(mbps);
     if (mbps == 0) {
       level_ = room_;
     }
-  }
-
-  /// What such a rate adds in a picosecond, in the parts of this class.
-  [[nodiscard]] static std::int64_t rate_of(std::uint32_t mbps) {
-    return static_cast<std::int64_t>(((std::uint64_t{mbps} << Fraction) + MbpsPerByteNs / 2) /
-                                     MbpsPerByteNs);
   }
 
   [[nodiscard]] bool limited() const { return rate_ != 0; }
@@ -56,9 +51,7 @@ class token_bucket {
   void charge(std::uint32_t bytes) { level_ = std::max(level_ - bytes * Byte, -room_); }
 
  private:
-  static constexpr unsigned Fraction = 24;
-  static constexpr std::int64_t Byte = 1000 * (std::int64_t{1} << Fraction);
-  static constexpr std::uint64_t MbpsPerByteNs = 8000;
+  static constexpr std::int64_t Byte = 1000 * (std::int64_t{1} << RateFraction);
 
   std::int64_t room_;
   std::int64_t level_;

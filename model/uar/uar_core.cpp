@@ -220,12 +220,15 @@ std::uint64_t uar_core::doorbell_record(uar_page_id page) const {
   return found == records_.end() ? 0 : found->second;
 }
 
-void uar_core::forget(std::uint16_t function) {
+uar_core::remains uar_core::forget(std::uint16_t function) {
   const auto of_function = [function](const auto& each) { return each.first.function == function; };
-  std::erase_if(open_, [function](const assembly& each) { return each.page.function == function; });
-  std::erase_if(dead_, of_function);
-  std::erase_if(halves_, of_function);
-  std::erase_if(records_, of_function);
+  remains lost;
+  lost.bursts = std::erase_if(
+      open_, [function](const assembly& each) { return each.page.function == function; });
+  lost.dead = std::erase_if(dead_, of_function);
+  lost.halves = std::erase_if(halves_, of_function);
+  lost.records = std::erase_if(records_, of_function);
+  return lost;
 }
 
 void uar_core::accepted(uar_page_id page, const std::array<std::uint8_t, 16>& record) {

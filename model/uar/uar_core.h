@@ -68,8 +68,16 @@ class uar_core {
   /// What a read of DB_REC returns: the last accepted value, as a big-endian number.
   [[nodiscard]] std::uint64_t doorbell_record(uar_page_id page) const;
 
+  /// How much of each kind was lost.
+  struct remains {
+    std::size_t bursts = 0;
+    std::size_t dead = 0;
+    std::size_t halves = 0;
+    std::size_t records = 0;
+  };
+
   /// A function-level reset: its pages are as new, and what was open on them is nothing.
-  void forget(std::uint16_t function);
+  remains forget(std::uint16_t function);
 
   /// The record of a doorbell whose ownership was found right.
   void accepted(uar_page_id page, const std::array<std::uint8_t, 16>& record);

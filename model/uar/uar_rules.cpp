@@ -40,9 +40,12 @@ uar_rules::uar_rules(nic_shared& nic, trace_site site, const uar_ports& io)
       io_(io),
       log_pages_(log_pages(nic.context.params)),
       core_(static_cast<unsigned>(nic.context.params.uar.bf_slots),
-            static_cast<cycle_t>(nic.context.params.uar.bf_timeout_cycles), nic.counters) {
+            static_cast<cycle_t>(nic.context.params.uar.bf_timeout_cycles), nic.counters),
+      gone_(static_cast<std::size_t>(nic.context.params.nic.total_vfs) + 1) {
   CARILLON_CHECK(nic.context.params.uar.bf_slots <= spec::Bursts, "{} slots, {} are built",
                  nic.context.params.uar.bf_slots, spec::Bursts);
+  CARILLON_CHECK(gone_.size() <= spec::Functions, "{} functions, {} are built", gone_.size(),
+                 spec::Functions);
   const auto require = [](const stream_base& port, unsigned depth) {
     if (port.depth() != depth) {
       throw config_error(
@@ -76,6 +79,30 @@ std::vector<twin_rules::wait_list> uar_rules::waits() {
 }
 
 void uar_rules::settle(cycle_t t) {
+  if (t > settled_) {
+    settled_ = t;
+    follow_resets(t);
+  }
+  expire(t);
+}
+
+/// The next user of a function finds nothing of the one before.
+void uar_rules::follow_resets(cycle_t t) {
+  if (io_.functions == nullptr || io_.functions->changes(t) == changes_seen_) {
+    return;
+  }
+  changes_seen_ = io_.functions->changes(t);
+  expire(t - 1);
+  const function_map& map = io_.functions->read(t);
+  for (std::uint16_t i = 0; i < gone_.size(); ++i) {
+    if (map.gone(i) && !gone_[i]) {
+      core_.forget(i);
+    }
+    gone_[i] = map.gone(i);
+  }
+}
+
+void uar_rules::expire(cycle_t t) {
   while (core_.next_timeout() <= t) {
     const cycle_t due = core_.next_timeout();
     core_.expire(due, events_);
@@ -116,8 +143,14 @@ void uar_rules::took_write(cycle_t t, const mmio_write& item) {
   CARILLON_CHECK(page.page >> log_pages_ == 0 && page.function <= nic_.context.params.nic.total_vfs,
                  "{}: a write to page {} of function {} in cycle {}", io_.writes.name(), page.page,
                  page.function, t);
-  queue_bell_ = decode_queue_doorbell(offset, item.data.data(), item.length);
-  if (queue_bell_) {
+  queue_bell_.reset();
+  const bool ignored = gone(t, page.function);
+  if (!ignored) {
+    queue_bell_ = decode_queue_doorbell(offset, item.data.data(), item.length);
+  }
+  if (ignored) {
+    nic_.counters.add_for(page.function, counter::DbIgnoredOwner);
+  } else if (queue_bell_) {
     queue_bell_->function = page.function;
     queue_bell_->uar_page = page.page;
     io_.queue_doorbells.reserve(t, 1);
@@ -148,7 +181,7 @@ void uar_rules::took_line(cycle_t t, const context_line& line) {
   }
   const qpc_common owner = qpc_common::unpack(line.data.data());
   accepted_ = line.valid && owner.valid != 0 && owner.function_id == rung_.page.function &&
-              owner.uar_page == rung_.page.page;
+              owner.uar_page == rung_.page.page && !gone(t, rung_.page.function);
   if (!accepted_) {
     nic_.counters.add_for(rung_.page.function, counter::DbIgnoredOwner);
     return;

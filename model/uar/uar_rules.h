@@ -7,7 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "common/function_map.h"
 #include "common/items.h"
+#include "common/level.h"
 #include "common/nic_shared.h"
 #include "common/ring.h"
 #include "common/stream.h"
@@ -20,18 +22,21 @@ struct uar_ports {
   /// Of the port table, which all() follows.
   enum index_e : unsigned { CtxLine, Write, Read, CtxRead, Doorbell, QueueDoorbell, Answer };
 
-  stream<mmio_write>& writes;               ///< from pcie_rx
-  stream<mmio_read>& reads;                 ///< from pcie_rx
-  stream<mmio_answer>& answers;             ///< to dma_engine
-  stream<context_read>& context_reads;      ///< to qpc_ram: the QP's context
-  stream<context_line>& context_lines;      ///< from qpc_ram
-  stream<doorbell>& doorbells;              ///< to wqe_fetch
-  stream<queue_doorbell>& queue_doorbells;  ///< to completion
+  stream<mmio_write>& writes;                ///< from pcie_rx
+  stream<mmio_read>& reads;                  ///< from pcie_rx
+  stream<mmio_answer>& answers;              ///< to dma_engine
+  stream<context_read>& context_reads;       ///< to qpc_ram: the QP's context
+  stream<context_line>& context_lines;       ///< from qpc_ram
+  stream<doorbell>& doorbells;               ///< to wqe_fetch
+  stream<queue_doorbell>& queue_doorbells;   ///< to completion
+  level<function_map>* functions = nullptr;  ///< none: no function is ever reset
 
   [[nodiscard]] std::vector<stream_base*> all() const {
     return {&context_lines, &writes,          &reads,  &context_reads,
             &doorbells,     &queue_doorbells, &answers};
   }
+
+  [[nodiscard]] twin_levels levels() const { return {.functions = functions}; }
 };
 
 class uar_rules final : public twin_rules {
@@ -41,8 +46,10 @@ class uar_rules final : public twin_rules {
   std::vector<wait_list> waits() override;
   departure departs(unsigned port, cycle_t visible) override;
 
-  /// Everything that time alone brings about up to cycle t has happened: bursts timed out.
-  void settle(cycle_t t);
+  /// Everything that time and resets bring about up to cycle t has happened: the pages of a
+  /// function that is gone forgot everything, bursts timed out. To be called in each cycle in which
+  /// the level of the functions changes.
+  void settle(cycle_t t) override;
 
   [[nodiscard]] cycle_t next_timeout() const { return core_.next_timeout(); }
 
@@ -91,6 +98,14 @@ class uar_rules final : public twin_rules {
     handler method;
   };
 
+  void follow_resets(cycle_t t);
+  void expire(cycle_t t);
+
+  /// What comes from it is from before its reset.
+  [[nodiscard]] bool gone(cycle_t t, std::uint16_t function) const {
+    return io_.functions != nullptr && io_.functions->read(t).gone(function);
+  }
+
   void took_write(cycle_t t, const mmio_write& item);
   void took_line(cycle_t t, const context_line& line);
   void took_read(cycle_t t, const mmio_read& item);
@@ -107,6 +122,10 @@ class uar_rules final : public twin_rules {
   input_tap<mmio_write> write_tap_{*this, &uar_rules::took_write};
   input_tap<context_line> line_tap_{*this, &uar_rules::took_line};
   input_tap<mmio_read> read_tap_{*this, &uar_rules::took_read};
+
+  cycle_t settled_ = 0;
+  std::uint64_t changes_seen_ = 0;  ///< of the level of the functions
+  std::vector<bool> gone_;          ///< by function, as seen then
 
   std::vector<uar_event> events_;  ///< of one write or timeout
   ring<uar_event> lookups_;        ///< in order: those under way, then those to send

@@ -1,9 +1,9 @@
 // The CRC-32 of Ethernet's FCS and of the ICRC over up to Bytes bytes a cycle. Combinational.
 //
-// crc_i and crc_o are the bare register, least significant bit first: all ones before the first byte
-// (wire_pkg::IcrcSeed behind the eight bytes of ones that an ICRC begins with), and inverted for the
-// CRC that is sent, least significant byte first. Byte 0 is the most significant byte of data_i; the
-// first length_i bytes count, 0 to Bytes.
+// crc_i and crc_o are the bare register, least significant bit first: all ones before the first
+// byte (wire_pkg::IcrcSeed behind the eight bytes of ones that an ICRC begins with), and inverted
+// for the CRC that is sent, least significant byte first. Byte 0 is the most significant byte of
+// data_i; the first length_i bytes count, 0 to Bytes.
 //
 // The register is added to the bytes that come first. Then zeros in front of the bytes change
 // nothing, so these are moved to the end of the word, and each bit of the result is the parity of
@@ -12,10 +12,10 @@ module crc32 #(
     parameter  int unsigned Bytes = 64,
     localparam int unsigned LengthWidth = $clog2(Bytes + 1)
 ) (
-    input  logic [31:0]            crc_i,     // register before the bytes - the block that owns the cell
-    input  logic [8*Bytes-1:0]     data_i,    // the bytes - the block that owns the cell
-    input  logic [LengthWidth-1:0] length_i,  // how many of them count - the block that owns the cell
-    output logic [31:0]            crc_o      // register behind them - the block that owns the cell
+    input  logic [31:0]            crc_i,     // register before the bytes - the cell's owner
+    input  logic [8*Bytes-1:0]     data_i,    // the bytes - the cell's owner
+    input  logic [LengthWidth-1:0] length_i,  // how many of them count - the cell's owner
+    output logic [31:0]            crc_o      // register behind them - the cell's owner
 );
 
 `ifndef YOSYS
@@ -24,9 +24,9 @@ module crc32 #(
   end
 `endif
 
-  // Which bits of the word bit `row` of the register is the parity of. The bits of a byte enter least
-  // significant first: the one that n others follow becomes n steps of the register, begun at the
-  // polynomial.
+  // Which bits of the word bit `row` of the register is the parity of. The bits of a byte enter
+  // least significant first: the one that n others follow becomes n steps of the register, begun at
+  // the polynomial.
   function automatic logic [8*Bytes-1:0] taps_of(input logic [4:0] row);
     logic [31:0] register;
     integer i;

@@ -8,7 +8,7 @@
 `include "assertions.svh"
 
 module tx_sched #(
-    localparam int unsigned Functions  = params_pkg::NicTotalVfs + 1,
+    localparam int unsigned Functions  = stages_pkg::TxSchedFunctions,
     localparam int unsigned ShareWidth = streams_pkg::VportShareWidth
 ) (
     input logic clk_i,  // core clock
@@ -62,7 +62,7 @@ module tx_sched #(
 
     output logic                            invalidations_valid_o,  // a key ends - qpc_ram
     input  logic                            invalidations_ready_i,  // it is taken - qpc_ram
-    output streams_pkg::invalidation_beat_t invalidations_o,        // which - qpc_ram
+    output streams_pkg::ram_strike_t invalidations_o,        // which - qpc_ram
     output logic invalidations_push_o,  // it enters the stream - monitor
 
     output logic                            failures_valid_o,  // READ data failed - responder
@@ -541,7 +541,7 @@ module tx_sched #(
   logic [ControlWidth-1:0] unused_refetch_rest;
   logic payload_busy, direct_busy, sent_busy;
   streams_pkg::refetch_beat_t again;
-  streams_pkg::invalidation_beat_t ended_key;
+  streams_pkg::ram_strike_t ended_key;
   assign unused_refetch_rest = refetch_credits;
   assign unused_line_pop = line_used;
   assign again.qpn = controls_i.qpn;
@@ -587,7 +587,7 @@ module tx_sched #(
       .valid_o(refetches_valid_o), .ready_i(refetches_ready_i), .data_o(refetches_o)
   );
   tx_sched_short #(
-      .Width(streams_pkg::InvalidationBeatWidth),
+      .Width(streams_pkg::RamStrikeWidth),
       .Depth(ShortDepth)
   ) i_invalidations (
       .clk_i, .rst_ni,

@@ -6,7 +6,7 @@
 `include "assertions.svh"
 
 module tx_sched_buckets #(
-    parameter  int unsigned Functions     = params_pkg::NicTotalVfs + 1,
+    parameter  int unsigned Functions     = stages_pkg::TxSchedFunctions,
     localparam int unsigned FunctionWidth = $clog2(Functions),
     localparam int unsigned RefillWidth   = 48,
     localparam int unsigned LevelWidth    = 50

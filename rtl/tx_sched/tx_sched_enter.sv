@@ -4,7 +4,7 @@
 // A function gets the quantum of its round once; whoever has some of it left is due, the others are
 // spent and wait for the next round.
 module tx_sched_enter #(
-    parameter  int unsigned Functions    = params_pkg::NicTotalVfs + 1,
+    parameter  int unsigned Functions    = stages_pkg::TxSchedFunctions,
     localparam int unsigned BalanceWidth = 32
 ) (
     input logic [Functions-1:0] enter_i,  // who has something to send - functions

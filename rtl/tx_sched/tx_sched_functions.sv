@@ -8,7 +8,7 @@
 `include "assertions.svh"
 
 module tx_sched_functions #(
-    parameter  int unsigned Functions     = params_pkg::NicTotalVfs + 1,
+    parameter  int unsigned Functions     = stages_pkg::TxSchedFunctions,
     localparam int unsigned FunctionWidth = $clog2(Functions),
     localparam int unsigned ShareWidth    = streams_pkg::VportShareWidth,
     localparam int unsigned BalanceWidth  = 32,
@@ -296,7 +296,7 @@ module tx_sched_functions #(
     );
   end
 
-  assign busy_o = filling || throttled_q != '0;
+  assign busy_o = changed || filling || throttled_q != '0;
 
   always_ff @(posedge clk_i) begin
     older_q <= older_late[3*Functions*Functions+:Functions*Functions];

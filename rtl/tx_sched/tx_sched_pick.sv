@@ -2,7 +2,7 @@
 // READ data goes before requests; of READs only the first in line counts. Of requests the first
 // that can; those before it that are held leave the line. Combinational.
 module tx_sched_pick #(
-    parameter  int unsigned Functions     = params_pkg::NicTotalVfs + 1,
+    parameter  int unsigned Functions     = stages_pkg::TxSchedFunctions,
     localparam int unsigned FunctionWidth = $clog2(Functions),
     localparam int unsigned QpnWidth      = params_pkg::NicLogMaxQp,
     localparam int unsigned Places        = stages_pkg::TxSchedPlaces,

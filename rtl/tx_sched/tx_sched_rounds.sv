@@ -1,6 +1,6 @@
 // Begins a round of each urgency of which nobody has anything left of his quantum. Combinational.
 module tx_sched_rounds #(
-    parameter int unsigned Functions = params_pkg::NicTotalVfs + 1
+    parameter int unsigned Functions = stages_pkg::TxSchedFunctions
 ) (
     input  logic [Functions*Functions-1:0] mates_i,   // who has the same urgency - functions
     input  logic [          Functions-1:0] listed_i,  // in line - functions

@@ -3,7 +3,7 @@
 `include "assertions.svh"
 
 module tx_sched_steps #(
-    localparam int unsigned Functions     = params_pkg::NicTotalVfs + 1,
+    localparam int unsigned Functions     = stages_pkg::TxSchedFunctions,
     localparam int unsigned FunctionWidth = $clog2(Functions),
     localparam int unsigned QpnWidth      = params_pkg::NicLogMaxQp,
     localparam int unsigned RowWidth      = streams_pkg::SchedRowWidth,

@@ -9,7 +9,7 @@
 
 module tx_sched_turns #(
     parameter  int unsigned ClassWidth    = 1,
-    parameter  int unsigned Functions     = params_pkg::NicTotalVfs + 1,
+    parameter  int unsigned Functions     = stages_pkg::TxSchedFunctions,
     localparam int unsigned FunctionWidth = $clog2(Functions),
     localparam int unsigned QpnWidth      = params_pkg::NicLogMaxQp,
     localparam int unsigned Queues        = 2 ** QpnWidth,

@@ -14,6 +14,7 @@ module uar (
     input logic [4:0]  bf_slots_i,        // bursts under assembly, at most - configuration
     input logic [26:0] bf_timeout_i,      // cycles that a burst may take - configuration
     input logic [7:0]  writes_waiting_i,  // writes at their port, the offered one too - pcie_rx
+    input logic [stages_pkg::UarFunctions-1:0] gone_i,  // not there, or being reset - pcie_endpoint
 
     input  logic                    ctx_line_valid_i,  // a QP's context - qpc_ram
     output logic                    ctx_line_ready_o,  // it is taken - qpc_ram
@@ -55,6 +56,8 @@ module uar (
   localparam int unsigned CtxReadDepth = stages_pkg::UarCtxReadDepth;
   localparam int unsigned AnswerDepth = stages_pkg::UarAnswerDepth;
   localparam int unsigned RowWidth = $clog2(stages_pkg::UarPages);
+  localparam int unsigned Functions = stages_pkg::UarFunctions;
+  localparam int unsigned FunctionWidth = $clog2(Functions);
 
   // From the context line to the doorbell visible; a result is written in the cycle before.
   localparam int unsigned CheckCycles = stages_pkg::UarLatency - stages_pkg::QpcRamLatency;
@@ -83,6 +86,18 @@ module uar (
                          queue_credits != '0;
   assign write_take = write_valid_i && write_ready_o;
 
+  // What a function that is gone wrote before its reset is taken and comes to nothing.
+  logic write_gone, store_take;
+  assign write_gone = gone_i[FunctionWidth'(write_i.function_id)];
+  assign store_take = write_take && !write_gone;
+
+  logic [Functions-1:0] clear;
+  uar_gone u_gone (
+      .log_pages_i,
+      .gone_i,
+      .clear_o(clear)
+  );
+
   logic [11:0] offset;
   logic is_cq, is_eq, arms;
   wqe_pkg::cq_doorbell_t cq;
@@ -98,7 +113,7 @@ module uar (
 
   streams_pkg::queue_doorbell_beat_t queue_bell;
   logic queue_take, queue_busy;
-  assign queue_take = write_take && (is_cq || is_eq);
+  assign queue_take = store_take && (is_cq || is_eq);
   always_comb begin
     queue_bell             = '0;
     queue_bell.trace_id    = write_i.trace_id;
@@ -151,7 +166,9 @@ module uar (
       .log_pages_i,
       .bf_slots_i,
       .bf_timeout_i,
-      .take_i               (write_take && !queue_take),
+      .gone_i,
+      .clear_i              (clear),
+      .take_i               (store_take && !queue_take),
       .write_i,
       .timeout_o            (timeout_event),
       .timeout_function_id_o(timeout_function_id),
@@ -227,13 +244,14 @@ module uar (
 
   contexts_pkg::qpc_common_t qpc;
   wqe_pkg::doorbell_word_t line_word;
-  logic owned, accept;
+  logic owned, accept, line_gone;
   assign qpc = ctx_line_i.data;
   assign line_word = line_record;
   assign ctx_line_ready_o = doorbell_credits != '0;
   assign line_take = ctx_line_valid_i && ctx_line_ready_o;
+  assign line_gone = gone_i[FunctionWidth'(line_function_id)];
   assign owned = ctx_line_i.valid && qpc.valid && qpc.function_id == line_function_id &&
-                 qpc.uar_page == 24'(line_page);
+                 qpc.uar_page == 24'(line_page) && !line_gone;
   assign accept = line_take && owned;
   assign refuse = line_take && !owned && line_blueflame;
 
@@ -322,6 +340,7 @@ module uar (
       .rst_ni,
       .log_pages_i,
       .writes_waiting_i,
+      .clear_i        (clear),
       .write_take_i   (write_take),
       .lookups_i      (lookups),
       .line_take_i    (line_take),

@@ -3,12 +3,14 @@
 // tables.
 //
 // In a cycle first a burst may time out, then a store may be taken. Each burst has its deadline in
-// a time of its own, which stands still while no burst is open.
+// a time of its own, which stands still while no burst is open. The bursts of a function that is
+// gone are void at once; their slots and buffers come free one a cycle.
 `include "assertions.svh"
 
 module uar_bursts #(
     parameter  int unsigned Buffers = 8,
-    localparam int unsigned BufferWidth = $clog2(Buffers)
+    localparam int unsigned BufferWidth = $clog2(Buffers),
+    localparam int unsigned Functions = stages_pkg::UarFunctions
 ) (
     input logic clk_i,  // core clock
     input logic rst_ni, // synchronous reset, active low
@@ -16,6 +18,9 @@ module uar_bursts #(
     input logic [3:0]  log_pages_i,   // pages of a function - configuration
     input logic [4:0]  bf_slots_i,    // bursts under assembly, at most - configuration
     input logic [26:0] bf_timeout_i,  // cycles from a burst's first chunk - configuration
+
+    input logic [Functions-1:0] gone_i,   // functions that are gone - level
+    input logic [Functions-1:0] clear_i,  // flags of their pages - gone
 
     input logic                         take_i,   // a store that is for no CQ or EQ - uar
     input streams_pkg::mmio_write_beat_t write_i, // the store - uar
@@ -46,12 +51,13 @@ module uar_bursts #(
     input logic                   leave_i,          // a WQE left - uar
     input logic [BufferWidth-1:0] leave_buffer_i,   // its buffer - uar
 
-    output logic busy_o  // a burst is open - clock gate
+    output logic busy_o  // a burst is open, or something is to be forgotten - clock gate
 );
 
   localparam int unsigned Slots = stages_pkg::UarBursts;
   localparam int unsigned SlotWidth = $clog2(Slots);
   localparam int unsigned RowWidth = $clog2(stages_pkg::UarPages);
+  localparam int unsigned FunctionWidth = $clog2(Functions);
   localparam int unsigned TimeWidth = 28;
 
   localparam logic [11:0] DbRec = 12'(registers_pkg::UarPageDbRec);
@@ -72,7 +78,6 @@ module uar_bursts #(
 
   // A burst under assembly.
   typedef struct packed {
-    logic [15:0]            function_id;
     logic [19:0]            page;
     logic [63:0]            record;    // of its first chunk, once that came
     logic [31:0]            trace_id;  // likewise
@@ -138,8 +143,11 @@ module uar_bursts #(
   // ------------------------------------------------------------------------------------------
   // timeout
 
-  logic [Slots-1:0] open_q, open, timed_out, matching;
+  // Of the slots in use, those whose burst counts.
+  logic [Slots-1:0] open_q, open, void_q, voided, live;
+  logic [Slots-1:0] timed_out, matching;
   burst_t expired, found;
+  logic [FunctionWidth-1:0] function_q[Slots];
   logic [RowWidth-1:0] row_q[Slots];
   logic [TimeWidth-1:0] deadline_q[Slots];
   logic [$bits(found)-1:0] burst_mem[Slots];
@@ -158,13 +166,20 @@ module uar_bursts #(
 
   always_comb begin
     for (int unsigned i = 0; i < Slots; i++) begin
-      timed_out[i] = open_q[i] && deadline_q[i] == now_q;
-      matching[i]   = open_q[i] && !timed_out[i] && row_q[i] == row;
+      voided[i]    = open_q[i] && (void_q[i] || gone_i[function_q[i]]);
+      live[i]      = open_q[i] && !voided[i];
+      timed_out[i] = live[i] && deadline_q[i] == now_q;
+      matching[i]  = live[i] && !timed_out[i] && row_q[i] == row;
     end
   end
 
+  // The slot that comes free because of time or a reset: at most one a cycle, as at most one is
+  // asked for.
+  logic [Slots-1:0] leaves;
+  assign leaves = expires ? timed_out : voided & (~voided + 1'b1);
+
   logic [SlotWidth-1:0] expired_slot, found_slot;
-  assign expired_slot = index_of(timed_out);
+  assign expired_slot = index_of(leaves);
   assign found_slot = index_of(matching);
   assign expires = timed_out != '0;
   assign expired = burst_mem[expired_slot];
@@ -172,7 +187,7 @@ module uar_bursts #(
   assign found = burst_mem[found_slot];
 
   assign timeout_o = expires && expired.seen.blocks != '0;
-  assign timeout_function_id_o = expired.function_id;
+  assign timeout_function_id_o = 16'(function_q[expired_slot]);
   assign timeout_page_o = expired.page;
   assign timeout_record_o = expired.record;
   assign timeout_trace_id_o = expired.trace_id;
@@ -183,7 +198,7 @@ module uar_bursts #(
   // What a page remembers of its last discarded burst: some grain came, or nothing is remembered.
   extent_t dead;
   logic [$bits(dead)-1:0] dead_mem[stages_pkg::UarPages];
-  logic dead_live;
+  logic dead_live, dead_busy;
   always_comb begin
     if (expires && expired_row == row) begin
       dead = expired.seen;
@@ -199,7 +214,7 @@ module uar_bursts #(
   always_comb begin
     open_count = '0;
     for (int unsigned i = 0; i < Slots; i++) begin
-      open_count = open_count + (SlotWidth + 1)'(open_q[i] && !timed_out[i]);
+      open_count = open_count + (SlotWidth + 1)'(live[i] && !timed_out[i]);
     end
   end
   assign full = open_count >= bf_slots_i;
@@ -265,13 +280,16 @@ module uar_bursts #(
   uar_flags u_dead_live (
       .clk_i,
       .rst_ni,
+      .log_pages_i,
+      .clear_i,
       .set_i        (expires),
       .set_row_i    (expired_row),
       .write_i      (is_chunk),
       .write_row_i  (row),
       .write_value_i(buries),
       .read_row_i   (row),
-      .flag_o       (dead_live)
+      .flag_o       (dead_live),
+      .busy_o       (dead_busy)
   );
 
   // ------------------------------------------------------------------------------------------
@@ -281,7 +299,7 @@ module uar_bursts #(
   logic [SlotWidth-1:0] slot;
   logic [BufferWidth-1:0] next_buffer, buffer;
   burst_t kept;
-  assign free = ~open_q | timed_out;
+  assign free = ~open_q | leaves;
   always_comb begin
     slot = found_slot;
     if (!hit) begin
@@ -291,25 +309,25 @@ module uar_bursts #(
         end
       end
     end
-    open = open_q & ~timed_out;
+    open = open_q & ~leaves;
     if (is_chunk) begin
       open = open & ~matching;
     end
     if (stays) begin
       open[slot] = 1'b1;
     end
-    kept.function_id = write_i.function_id;
-    kept.page        = write_i.offset[31:12];
-    kept.record      = record;
-    kept.trace_id    = trace_id;
-    kept.buffer      = buffer;
-    kept.seen        = seen;
+    kept.page     = write_i.offset[31:12];
+    kept.record   = record;
+    kept.trace_id = trace_id;
+    kept.buffer   = buffer;
+    kept.seen     = seen;
   end
 
   always_ff @(posedge clk_i) begin
     if (stays) begin
-      burst_mem[slot] <= kept;
-      row_q[slot]     <= row;
+      burst_mem[slot]  <= kept;
+      function_q[slot] <= FunctionWidth'(write_i.function_id);
+      row_q[slot]      <= row;
       if (starts) begin
         deadline_q[slot] <= now_q + TimeWidth'(bf_timeout_i);
       end
@@ -319,9 +337,11 @@ module uar_bursts #(
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       open_q <= '0;
+      void_q <= '0;
       now_q  <= '0;
     end else begin
       open_q <= open;
+      void_q <= voided & ~leaves;
       if (stays || open_q != '0) begin
         now_q <= now_q + 1'b1;
       end
@@ -336,7 +356,7 @@ module uar_bursts #(
       .rst_ni,
       .next_o          (next_buffer),
       .take_i          (!hit && (stays || complete)),
-      .timeout_i       (expires),
+      .timeout_i       (leaves != '0),
       .timeout_buffer_i(expired.buffer),
       .discard_i       (is_chunk && hit && !stays && !complete),
       .discard_buffer_i(found.buffer),
@@ -365,7 +385,7 @@ module uar_bursts #(
 
   logic is_whole, is_upper, is_lower, is_half;
   logic [31:0] half_mem[stages_pkg::UarPages];
-  logic half_live;
+  logic half_live, half_busy;
   assign is_whole = take_i && offset == DbRec && write_i.length == 16'd8;
   assign is_upper = take_i && offset == DbRec && write_i.length == 16'd4;
   assign is_half = take_i && offset == DbRec + 12'd4 && write_i.length == 16'd4;
@@ -380,13 +400,16 @@ module uar_bursts #(
   uar_flags u_half_live (
       .clk_i,
       .rst_ni,
+      .log_pages_i,
+      .clear_i,
       .set_i        (1'b0),
       .set_row_i    ('0),
       .write_i      (is_whole || is_upper || is_lower),
       .write_row_i  (row),
       .write_value_i(is_upper),
       .read_row_i   (row),
-      .flag_o       (half_live)
+      .flag_o       (half_live),
+      .busy_o       (half_busy)
   );
 
   // ------------------------------------------------------------------------------------------
@@ -404,6 +427,8 @@ module uar_bursts #(
   assign second_blueflame_o = complete;
   assign second_buffer_o = buffer;
 
-  assign busy_o = open_q != '0;
+  assign busy_o = open_q != '0 || dead_busy || half_busy;
+
+  `CARILLON_ASSERT(!take_i || !gone_i[FunctionWidth'(write_i.function_id)])
 
 endmodule

@@ -4,13 +4,15 @@
 
 module uar_reads #(
     parameter  int unsigned CountWidth = 6,
-    localparam int unsigned RowWidth = $clog2(stages_pkg::UarPages)
+    localparam int unsigned RowWidth = $clog2(stages_pkg::UarPages),
+    localparam int unsigned Groups = stages_pkg::UarFunctions
 ) (
     input logic clk_i,  // core clock
     input logic rst_ni, // synchronous reset, active low
 
     input logic [3:0] log_pages_i,       // pages of a function - configuration
     input logic [7:0] writes_waiting_i,  // writes at their port, the one offered included - pcie_rx
+    input logic [Groups-1:0] clear_i,    // flags of functions that are gone - gone
 
     input logic                  write_take_i,     // a write is taken - uar
     input logic [CountWidth-1:0] lookups_i,        // lookups that are not answered - uar
@@ -80,7 +82,7 @@ module uar_reads #(
   logic taken_q;
   streams_pkg::mmio_read_beat_t asked;
   logic [63:0] record_mem[stages_pkg::UarPages];
-  logic live;  // the row was ever written
+  logic live, live_busy;  // the row was ever written
 
   uar_row u_row (
       .function_id_i(read_i.function_id),
@@ -110,13 +112,16 @@ module uar_reads #(
   uar_flags u_live (
       .clk_i,
       .rst_ni,
+      .log_pages_i,
+      .clear_i,
       .set_i        (1'b0),
       .set_row_i    ('0),
       .write_i      (accept_i),
       .write_row_i  (accept_row_i),
       .write_value_i(1'b1),
       .read_row_i   (row_q),
-      .flag_o       (live)
+      .flag_o       (live),
+      .busy_o       (live_busy)
   );
 
   // The memory is read a cycle after the read was taken, when what was accepted with it is there.
@@ -151,6 +156,6 @@ module uar_reads #(
       .busy_o (pipe_busy)
   );
 
-  assign busy_o = taken_q || pipe_busy;
+  assign busy_o = taken_q || pipe_busy || live_busy;
 
 endmodule

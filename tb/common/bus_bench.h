@@ -22,8 +22,9 @@ class bus_bench : public testing::Test {
   void build(const std::vector<std::string>& set = {"nic.total_vfs=8"}, unsigned cores = 2) {
     scenario_overrides overrides;
     overrides.set = set;
+    overrides.impl = impl_;
     const scenario what = load_scenario("scenarios/doorbell_to_wire.toml", overrides);
-    system_ = std::make_unique<system_model>(what.points.front(), cores, nullptr);
+    system_ = std::make_unique<system_model>(what.points.front(), cores, make_twins_);
   }
 
   /// Runs the programs on cores 0, 1 ... of the first host until nothing is left to happen.
@@ -57,6 +58,10 @@ class bus_bench : public testing::Test {
     core.idle_until(core.time() + us * 1'000'000);
     co_await core.sync();
   }
+
+  // Before build().
+  std::vector<std::string> impl_;  ///< as --impl
+  std::function<std::unique_ptr<twin_host>(sim_context&)> make_twins_;
 
   std::unique_ptr<system_model> system_;
 };
