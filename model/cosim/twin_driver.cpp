@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/error.h"
+#include "common/vport.h"
 #include "cosim/rtl_domain.h"
 #include "gen/bytes.h"
 

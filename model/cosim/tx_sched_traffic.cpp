@@ -19,8 +19,12 @@ constexpr std::uint32_t MaxInline = 900;
 
 }  // namespace
 
-tx_sched_traffic::tx_sched_traffic(buffer_pool& buffers, std::uint64_t seed)
-    : buffers_(buffers), random_(seed, "tx_sched_traffic"), queues_(Queues), ports_(Functions) {
+tx_sched_traffic::tx_sched_traffic(buffer_pool& buffers, std::uint64_t seed, coverage& cover)
+    : buffers_(buffers),
+      random_(seed, "tx_sched_traffic"),
+      cover_(cover),
+      queues_(Queues),
+      ports_(Functions) {
   for (std::size_t i = 0; i < queues_.size(); ++i) {
     queue& each = queues_[i];
     each.function = static_cast<std::uint16_t>(random_.below(Functions));
@@ -29,6 +33,13 @@ tx_sched_traffic::tx_sched_traffic(buffer_pool& buffers, std::uint64_t seed)
   }
   for (vport& each : ports_) {
     each.enabled = true;
+  }
+}
+
+void tx_sched_traffic::register_queues(posted_work& posted) {
+  constexpr unsigned LogSize = 10;
+  for (std::uint32_t i = 1; i <= Queues; ++i) {
+    posted.register_sq(i * QpnStep, LogSize);
   }
 }
 
@@ -128,7 +139,37 @@ std::optional<work_item> tx_sched_traffic::make_work() {
       work.body.data()[i] = static_cast<std::uint8_t>(random_.next());
     }
   }
+  see(from, work);
   return work;
+}
+
+void tx_sched_traffic::see(const queue& from, const work_item& work) {
+  switch (static_cast<wqe_opcode>(work.opcode)) {
+    case wqe_opcode::RdmaRead:
+      cover_.hit("work.read");
+      break;
+    case wqe_opcode::AtomicCompareSwap:
+    case wqe_opcode::AtomicFetchAdd:
+      cover_.hit("work.atomic");
+      break;
+    case wqe_opcode::LocalInvalidate:
+      cover_.hit("work.invalidate");
+      break;
+    case wqe_opcode::Nop:
+      cover_.hit("work.nop");
+      break;
+    default:
+      cover_.hit(work.is_inline     ? "work.inline"
+                 : work.length == 0 ? "work.empty"
+                                    : "work.gathered");
+      cover_.hit_if(work.service == Ud, "work.datagram");
+      cover_.hit_if(work.service == Ud && work.length > 4096, "work.too_long");
+      break;
+  }
+  cover_.hit_if(work.syndrome != 0, "work.refused");
+  cover_.hit_if(work.drop, "work.dropped");
+  cover_.hit_if(work.epoch != from.epoch, "work.stale");
+  cover_.hit_if(from.state == life::reset, "work.of_no_life");
 }
 
 std::optional<response_item> tx_sched_traffic::make_response() {
@@ -158,6 +199,11 @@ std::optional<response_item> tx_sched_traffic::make_response() {
     item.atomic_result = random_.next();
   }
   ++responses_;
+  cover_.hit(item.kind == response_kind::read     ? "response.read"
+             : item.kind == response_kind::atomic ? "response.atomic"
+             : item.syndrome == 0x1f              ? "response.acknowledge"
+                                                  : "response.refusal");
+  cover_.hit_if(item.saved, "response.saved");
   return item;
 }
 
@@ -202,12 +248,7 @@ qp_command tx_sched_traffic::make_command() {
   item.state = static_cast<std::uint8_t>(state);
   switch (state) {
     case qp_state::Reset:
-      of.state = life::reset;
-      of.epoch = first_epoch(++of.resets);
-      of.next_epoch = of.epoch;
-      of.going_back = false;
-      of.index = 0;
-      of.least = 0;
+      reset(of);
       break;
     case qp_state::Rts:
       if (of.state == life::reset) {
@@ -225,6 +266,34 @@ qp_command tx_sched_traffic::make_command() {
     default:
       break;
   }
+  cover_.hit(state == qp_state::Reset ? "command.reset"
+             : state == qp_state::Rts ? "command.rts"
+             : state == qp_state::Rtr ? "command.rtr"
+             : state == qp_state::Sqd ? "command.sqd"
+                                      : "command.error");
+  return item;
+}
+
+void tx_sched_traffic::reset(queue& of) {
+  of.state = life::reset;
+  of.epoch = first_epoch(++of.resets);
+  of.next_epoch = of.epoch;
+  of.going_back = false;
+  of.halted = false;
+  of.index = 0;
+  of.least = 0;
+}
+
+std::optional<qp_command> tx_sched_traffic::make_end() {
+  if (ended_ == queues_.size()) {
+    return std::nullopt;
+  }
+  queue& of = queues_[ended_++];
+  qp_command item;
+  item.qpn = number_of(of);
+  item.service = of.service;
+  item.state = static_cast<std::uint8_t>(qp_state::Reset);
+  reset(of);
   return item;
 }
 
@@ -241,23 +310,34 @@ std::optional<send_control> tx_sched_traffic::make_control() {
       return std::nullopt;
     }
     item.kind = send_control_kind::error;
+    cover_.hit("control.error");
     return item;
   }
   const std::uint32_t sent = psn_distance(of.acked, of.psn);
   item.psn = psn_add(of.acked, static_cast<std::uint32_t>(random_.below(sent + 1)));
-  if (of.going_back || !random_.chance(1, 24)) {
+  if ((of.going_back && !of.halted) || !random_.chance(1, of.halted ? 2 : 24)) {
     item.kind = send_control_kind::progress;
     item.reads_done = static_cast<std::uint8_t>(random_.below(3));
     of.acked = item.psn;
+    cover_.hit_if(!of.going_back, "control.progress");
     return of.going_back ? std::nullopt : std::optional(item);
   }
   item.epoch = ++of.next_epoch;
-  if (random_.chance(1, 32)) {
+  if (!of.halted && random_.chance(1, 4)) {
+    item.kind = send_control_kind::halt;
+    of.halted = true;
+    of.going_back = true;
+    cover_.hit("control.halt");
+    return item;
+  }
+  if (!of.halted && random_.chance(1, 32)) {
     item.kind = send_control_kind::error;
     --of.next_epoch;
     item.epoch = of.next_epoch;
+    cover_.hit("control.error");
     return item;
   }
+  of.halted = false;
   of.going_back = true;
   item.kind = send_control_kind::restart;
   item.skip = random_.chance(1, 2) ? 0 : static_cast<std::uint32_t>(random_.below(3));
@@ -268,6 +348,7 @@ std::optional<send_control> tx_sched_traffic::make_control() {
   if (item.skip == 0) {
     of.least = 0;
   }
+  cover_.hit(item.skip == 0 ? "control.restart" : "control.restart_inside");
   return item;
 }
 
@@ -311,7 +392,13 @@ vport_table tx_sched_traffic::make_ports() {
   }
   constexpr vport_arbitration How[] = {vport_arbitration::round_robin, vport_arbitration::weighted,
                                        vport_arbitration::strict};
-  return vport_table(ports_, How[random_.below(64) == 0 ? random_.below(3) : counter_ / 64 % 3]);
+  const vport_arbitration how = How[random_.below(64) == 0 ? random_.below(3) : counter_ / 64 % 3];
+  cover_.hit(how == vport_arbitration::strict     ? "vports.strict"
+             : how == vport_arbitration::weighted ? "vports.weighted"
+                                                  : "vports.round_robin");
+  cover_.hit_if(!one.enabled, "vports.down");
+  cover_.hit_if(one.max_rate_mbps != 0, "vports.rate");
+  return vport_table(ports_, how);
 }
 
 }  // namespace carillon

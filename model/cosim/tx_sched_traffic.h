@@ -8,8 +8,10 @@
 
 #include "common/buffer.h"
 #include "common/items.h"
+#include "common/posted_work.h"
 #include "common/random.h"
 #include "common/vport.h"
+#include "cosim/coverage.h"
 
 namespace carillon {
 
@@ -17,7 +19,7 @@ class tx_sched_traffic {
  public:
   static constexpr std::uint16_t Functions = 5;
 
-  tx_sched_traffic(buffer_pool& buffers, std::uint64_t seed);
+  tx_sched_traffic(buffer_pool& buffers, std::uint64_t seed, coverage& cover);
 
   /// None if the QP that was thought of may not send now.
   std::optional<work_item> make_work();
@@ -27,6 +29,11 @@ class tx_sched_traffic {
   vport_table make_ports();
 
   [[nodiscard]] bool more_commands() const { return started_ != queues_.size(); }
+
+  /// Of each QP in turn, at the end: what it has left is forgotten.
+  std::optional<qp_command> make_end();
+
+  static void register_queues(posted_work& posted);
 
   /// The queue is fetched again from there on.
   void gone_back(const refetch& item);
@@ -45,6 +52,7 @@ class tx_sched_traffic {
     std::uint8_t epoch = 0;       ///< of the works
     std::uint8_t next_epoch = 0;  ///< of the last control
     bool going_back = false;
+    bool halted = false;  ///< it goes back once it is told where to
     std::uint16_t index = 0;
     std::uint32_t psn = 0;  ///< behind the last packet told of
     std::uint32_t acked = 0;
@@ -55,12 +63,16 @@ class tx_sched_traffic {
 
   [[nodiscard]] std::uint32_t number_of(const queue& of) const;
   std::uint32_t length_of();
+  void see(const queue& from, const work_item& work);
+  void reset(queue& of);
 
   buffer_pool& buffers_;
   random_stream random_;
+  coverage& cover_;
   std::vector<queue> queues_;
   std::vector<vport> ports_;
   std::size_t started_ = 0;
+  std::size_t ended_ = 0;
   unsigned responses_ = 0;
   std::uint64_t counter_ = 0;
 };
