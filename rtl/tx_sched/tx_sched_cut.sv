@@ -77,8 +77,18 @@ module tx_sched_cut #(
     end
   end
 
-  logic [3839:0] segments;
-  assign segments = datagram ? body_i[BodyWidth-1-8*AddressBytes-:3840] : body_i[BodyWidth-1-:3840];
+  // The data segments; behind the last one are bytes of an earlier work request.
+  localparam int unsigned SegmentWidth = 8 * wqe_pkg::DataSegBytes;
+  localparam int unsigned Segments = 3840 / SegmentWidth;
+  logic [3839:0] segment_body, segments;
+  assign segment_body = datagram ? body_i[BodyWidth-1-8*AddressBytes-:3840]
+                                 : body_i[BodyWidth-1-:3840];
+  always_comb begin
+    for (int unsigned i = 0; i < Segments; i++) begin
+      segments[SegmentWidth*(Segments-1-i)+:SegmentWidth] = 5'(i) < work.sge_count
+          ? segment_body[SegmentWidth*(Segments-1-i)+:SegmentWidth] : '0;
+    end
+  end
 
   always_comb begin
     payload_o                = '0;
