@@ -47,6 +47,7 @@ class bench_neighbours final : public stage {
 
  private:
   void evaluate(cycle_t t) override {
+    what_.catch_up(t);
     if (left_ == 0) {
       end(t);
       return;
@@ -270,17 +271,17 @@ lockstep_report run_tx_sched_bench(const lockstep_options& options) {
                                               report.cycles = t;
                                               see_direct(cover, packet);
                                               if (packet.source != packet_source::request) {
-                                                what.answered();
+                                                what.answered(t);
                                               }
                                             });
   const bench_sink<sent_packet> sent_sink("sent_sink", context, sent, gate("sent"),
-                                          [&](cycle_t /*t*/, const sent_packet& note) {
+                                          [&](cycle_t t, const sent_packet& note) {
                                             see_note(cover, note);
-                                            what.told(note);
+                                            what.told(t, note);
                                           });
   const bench_sink<refetch> refetch_sink(
       "refetch_sink", context, refetches, gate("refetch"),
-      [&](cycle_t /*t*/, const refetch& item) { what.gone_back(item); });
+      [&](cycle_t t, const refetch& item) { what.gone_back(t, item); });
   const bench_sink<key_invalidation> invalidation_sink("invalidation_sink", context, invalidations,
                                                        gate("invalidation"),
                                                        [](cycle_t, const auto&) {});
@@ -288,7 +289,7 @@ lockstep_report run_tx_sched_bench(const lockstep_options& options) {
                                                   gate("failure"), [](cycle_t, const auto&) {});
   const bench_sink<response_left> answered_sink("answered_sink", context, answered,
                                                 gate("answered"),
-                                                [&](cycle_t, const auto&) { what.answered(); });
+                                                [&](cycle_t t, const auto&) { what.answered(t); });
   digest.each_message([&](const message_record& message) {
     for (const span& each : message.spans) {
       if (each.kind == span_kind::wait) {

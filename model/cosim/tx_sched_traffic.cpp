@@ -207,8 +207,17 @@ std::optional<response_item> tx_sched_traffic::make_response() {
   return item;
 }
 
-void tx_sched_traffic::answered() {
-  responses_ -= std::min(responses_, 1U);
+void tx_sched_traffic::catch_up(cycle_t t) {
+  while (!told_.empty() && told_.front().cycle < t) {
+    see(told_.pop().what);
+  }
+  while (!gone_back_.empty() && gone_back_.front().cycle < t) {
+    see(gone_back_.pop().what);
+  }
+  while (!answered_.empty() && answered_.front() < t) {
+    answered_.pop();
+    responses_ -= std::min(responses_, 1U);
+  }
 }
 
 qp_command tx_sched_traffic::make_command() {
@@ -352,7 +361,7 @@ std::optional<send_control> tx_sched_traffic::make_control() {
   return item;
 }
 
-void tx_sched_traffic::gone_back(const refetch& item) {
+void tx_sched_traffic::see(const refetch& item) {
   queue& of = queues_[item.qpn / QpnStep - 1];
   if (of.going_back && item.epoch == of.next_epoch) {
     of.going_back = false;
@@ -361,7 +370,7 @@ void tx_sched_traffic::gone_back(const refetch& item) {
   }
 }
 
-void tx_sched_traffic::told(const sent_packet& note) {
+void tx_sched_traffic::see(const sent_packet& note) {
   queue& of = queues_[note.qpn / QpnStep - 1];
   if (!note.drain_mark && !note.no_packet && note.syndrome == 0 && note.epoch == of.next_epoch) {
     of.psn = note.opcode == static_cast<std::uint8_t>(wqe_opcode::RdmaRead)

@@ -10,6 +10,7 @@
 #include "common/items.h"
 #include "common/posted_work.h"
 #include "common/random.h"
+#include "common/ring.h"
 #include "common/vport.h"
 #include "cosim/coverage.h"
 
@@ -35,10 +36,16 @@ class tx_sched_traffic {
 
   static void register_queues(posted_work& posted);
 
+  /// What was heard of before cycle t counts from now on: within a cycle the order of the sinks
+  /// means nothing.
+  void catch_up(cycle_t t);
+
   /// The queue is fetched again from there on.
-  void gone_back(const refetch& item);
-  void told(const sent_packet& note);
-  void answered();
+  void gone_back(cycle_t t, const refetch& item) { gone_back_.push({t, item}); }
+
+  void told(cycle_t t, const sent_packet& note) { told_.push({t, note}); }
+
+  void answered(cycle_t t) { answered_.push(t); }
 
  private:
   enum class life : std::uint8_t { reset, rts, sqd, error };
@@ -59,6 +66,15 @@ class tx_sched_traffic {
     std::uint32_t least = 0;  ///< bytes of the next message
   };
 
+  template <class T>
+  struct heard {
+    cycle_t cycle = 0;
+    T what;
+  };
+
+  void see(const refetch& item);
+  void see(const sent_packet& note);
+
   [[nodiscard]] queue& any() { return queues_[random_.below(queues_.size())]; }
 
   [[nodiscard]] std::uint32_t number_of(const queue& of) const;
@@ -73,6 +89,9 @@ class tx_sched_traffic {
   std::vector<vport> ports_;
   std::size_t started_ = 0;
   std::size_t ended_ = 0;
+  ring<heard<refetch>> gone_back_;
+  ring<heard<sent_packet>> told_;
+  ring<cycle_t> answered_;
   unsigned responses_ = 0;
   std::uint64_t counter_ = 0;
 };
