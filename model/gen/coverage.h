@@ -1889,12 +1889,10 @@ enum class bin : std::uint16_t {
   WaitSqDrain,
   WaitSchedSlots,
   WaitCreditPayload,
-  WaitCreditDirect,
   WaitCreditSent,
-  WaitCreditInvalidation,
 };
 
-inline constexpr std::array<coverage_bin_desc, 67> Table = {{
+inline constexpr std::array<coverage_bin_desc, 65> Table = {{
     {"work.gathered",
      "a message whose payload must be fetched",
      ""},
@@ -2087,14 +2085,8 @@ inline constexpr std::array<coverage_bin_desc, 67> Table = {{
     {"wait.credit_payload",
      "for room on the way to payload_dma",
      ""},
-    {"wait.credit_direct",
-     "on the way to packet_builder",
-     ""},
     {"wait.credit_sent",
      "on the way to requester",
-     ""},
-    {"wait.credit_invalidation",
-     "on the way to qpc_ram",
      ""},
 }};
 

@@ -54,19 +54,19 @@ module tx_sched_functions #(
   logic changed, rearranged;
   assign changed = shares_i != shares_q;
 
+  streams_pkg::vport_share_t port_now, port_before;
   always_comb begin
-    streams_pkg::vport_share_t share, old;
     rearranged = 1'b0;
     for (int unsigned i = 0; i < Functions; i++) begin
-      share  = shares_i[i*ShareWidth+:ShareWidth];
-      old    = shares_q[i*ShareWidth+:ShareWidth];
-      rearranged = rearranged || share.urgency != old.urgency;
-      enabled[i] = share.enabled;
-      limited[i] = share.refill != '0;
-      urgency[i*8+:8] = share.urgency;
-      refill[i*RefillWidth+:RefillWidth] = share.refill;
+      port_now = shares_i[i*ShareWidth+:ShareWidth];
+      port_before = shares_q[i*ShareWidth+:ShareWidth];
+      rearranged = rearranged || port_now.urgency != port_before.urgency;
+      enabled[i] = port_now.enabled;
+      limited[i] = port_now.refill != '0;
+      urgency[i*8+:8] = port_now.urgency;
+      refill[i*RefillWidth+:RefillWidth] = port_now.refill;
       quantum[i*BalanceWidth+:BalanceWidth] =
-          BalanceWidth'(share.weight) * BalanceWidth'(largest_i);
+          BalanceWidth'(port_now.weight) * BalanceWidth'(largest_i);
     end
   end
   always_comb begin

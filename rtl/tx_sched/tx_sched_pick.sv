@@ -50,8 +50,8 @@ module tx_sched_pick #(
 
   // Requests
   logic [Places-1:0] grants, parks;
+  streams_pkg::sched_class_t row;
   always_comb begin
-    streams_pkg::sched_class_t row;
     logic is_in, told;
     for (int unsigned i = 0; i < Places; i++) begin
       row   = class_i[i*ClassWidth+:ClassWidth];
@@ -132,15 +132,15 @@ module tx_sched_pick #(
   end
   assign request_o = request_place_o != '0;
 
+  streams_pkg::sched_class_t parked_row;
   always_comb begin
-    streams_pkg::sched_class_t row;
     parked_works_o = '0;
     for (int unsigned i = 0; i < Places; i++) begin
-      row = class_i[i*ClassWidth+:ClassWidth];
+      parked_row = class_i[i*ClassWidth+:ClassWidth];
       parked_o[i] = parks[i] &&
           (passed[i] || visited_i[owner_i[i*FunctionWidth+:FunctionWidth]]);
-      if (parked_o[i] && !row.draining) begin
-        parked_works_o = parked_works_o + 18'(row.works);
+      if (parked_o[i] && !parked_row.draining) begin
+        parked_works_o = parked_works_o + 18'(parked_row.works);
       end
     end
   end

@@ -115,17 +115,15 @@ module tx_sched_steps #(
   streams_pkg::sched_row_t mark_next, note_next, grant_next;
 
   // A queue that has drained gets in line for its mark.
-  function automatic logic drained(input logic [RowWidth-1:0] row);
-    streams_pkg::sched_row_t queue;
-    queue = row;
-    drained = queue.mark_wanted && queue.notes == '0 && !(queue.works != '0 && queue.begun);
+  function automatic logic drained(input logic wanted, input logic [9:0] notes,
+                                   input logic [10:0] works, input logic begun);
+    drained = wanted && notes == '0 && !(works != '0 && begun);
   endfunction
 
   // Work requests that take slots.
-  function automatic logic [17:0] slots_of(input logic [RowWidth-1:0] row, input logic active);
-    streams_pkg::sched_row_t queue;
-    queue = row;
-    slots_of = active && !queue.draining ? 18'(queue.works) : '0;
+  function automatic logic [17:0] slots_of(input logic draining, input logic [10:0] works,
+                                           input logic active);
+    slots_of = active && !draining ? 18'(works) : '0;
   endfunction
 
   tx_sched_rows #(
@@ -240,9 +238,12 @@ module tx_sched_steps #(
 
   // Marks: those that have drained before, or in one of these steps.
   logic command_marks, control_marks, left_drains, note_drains, grant_drains;
-  assign command_marks = command_i && !command_done.marking && drained(command_done);
-  assign control_marks = control_i && !control_done.marking && drained(control_done);
-  assign left_drains = left_i && !left_done.marking && drained(left_done);
+  assign command_marks = command_i && !command_done.marking &&
+      drained(command_done.mark_wanted, command_done.notes, command_done.works, command_done.begun);
+  assign control_marks = control_i && !control_done.marking &&
+      drained(control_done.mark_wanted, control_done.notes, control_done.works, control_done.begun);
+  assign left_drains = left_i && !left_done.marking &&
+      drained(left_done.mark_wanted, left_done.notes, left_done.works, left_done.begun);
   always_comb begin
     command_next = command_done;
     control_next = control_done;
@@ -256,7 +257,7 @@ module tx_sched_steps #(
   assign lost_sends = left_i && left_sends;
   logic [CreditWidth-1:0] mark_room, note_room;
   assign mark_room = sent_credits_i - CreditWidth'(lost_sends);
-  assign mark_due = drained(mark_row);
+  assign mark_due = drained(mark_row.mark_wanted, mark_row.notes, mark_row.works, mark_row.begun);
   assign mark_sends = mark_valid && mark_due && mark_room != '0;
   assign mark_pops = mark_valid && (!mark_due || mark_room != '0);
   always_comb begin
@@ -352,7 +353,8 @@ module tx_sched_steps #(
       .sends_o(grant_sends), .holds_o(grant_holds), .behind_o(grant_behind),
       .after_o(grant_after), .lines_up_o(grant_lines_up)
   );
-  assign grant_drains = grant_i && !grant_done.marking && drained(grant_done);
+  assign grant_drains = grant_i && !grant_done.marking &&
+      drained(grant_done.mark_wanted, grant_done.notes, grant_done.works, grant_done.begun);
   always_comb begin
     grant_next         = grant_done;
     grant_next.marking = grant_done.marking || grant_drains;
@@ -462,23 +464,29 @@ module tx_sched_steps #(
   always_comb begin
     held_delta = '0 - parked_works_i;
     if (command_i) begin
-      held_delta = held_delta - slots_of(command_row, turn_active_i[0]) +
-          slots_of(command_next, (turn_active_i[0] && !turn_erase_o[0]) || turn_push_o[0]);
+      held_delta = held_delta - slots_of(command_row.draining, command_row.works,
+                                       turn_active_i[0]) +
+          slots_of(command_next.draining, command_next.works,
+                   (turn_active_i[0] && !turn_erase_o[0]) || turn_push_o[0]);
     end
     if (control_i) begin
-      held_delta = held_delta - slots_of(control_row, turn_active_i[1]) +
-          slots_of(control_next, (turn_active_i[1] && !turn_erase_o[1]) || turn_push_o[1]);
+      held_delta = held_delta - slots_of(control_row.draining, control_row.works,
+                                       turn_active_i[1]) +
+          slots_of(control_next.draining, control_next.works,
+                   (turn_active_i[1] && !turn_erase_o[1]) || turn_push_o[1]);
     end
     if (left_i) begin
-      held_delta = held_delta - slots_of(left_row, turn_active_i[2]) +
-          slots_of(left_next, (turn_active_i[2] && !turn_erase_o[2]) || turn_push_o[2]);
+      held_delta = held_delta - slots_of(left_row.draining, left_row.works, turn_active_i[2]) +
+          slots_of(left_next.draining, left_next.works,
+                   (turn_active_i[2] && !turn_erase_o[2]) || turn_push_o[2]);
     end
     if (work_i) begin
-      held_delta = held_delta - slots_of(hold_row, turn_active_i[3]) +
-          slots_of(hold_done, turn_active_i[3] || turn_push_o[3]);
+      held_delta = held_delta - slots_of(hold_row.draining, hold_row.works, turn_active_i[3]) +
+          slots_of(hold_done.draining, hold_done.works, turn_active_i[3] || turn_push_o[3]);
     end
     if (grant_i) begin
-      held_delta = held_delta - slots_of(grant_row, 1'b1) + slots_of(grant_next, 1'b1);
+      held_delta = held_delta - slots_of(grant_row.draining, grant_row.works, 1'b1) +
+          slots_of(grant_next.draining, grant_next.works, 1'b1);
     end
   end
 
