@@ -368,10 +368,10 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
   add_twin<wqe_parser>({*wqes, *parser_context.reads, *parser_context.lines, *parser_keys.reads,
                         *parser_keys.lines, *work},
                        options);
-  add<tx_sched>("tx_sched",
-                tx_sched::ports{*work, *acknowledges, *left, *sched_commands, *send_controls,
-                                *packets, *direct, *sent, *refetches, *local_invalidations,
-                                *response_failures, *responses_left, vports});
+  add_twin<tx_sched>(
+      {*work, *acknowledges, *left, *sched_commands, *send_controls, *packets, *direct, *sent,
+       *refetches, *local_invalidations, *response_failures, *responses_left, vports},
+      options);
   add_twin<payload_dma>({*packets, *payload_reads.reads, *payload_reads.done, *filled, *left,
                          *payload_keys.reads, *payload_keys.lines},
                         options);

@@ -114,7 +114,7 @@ class twin_content {
 
 /// The levels that a stage reads and its twin sees, or looks things up in.
 struct twin_levels {
-  const level<vport_table>* vports = nullptr;
+  level<vport_table>* vports = nullptr;
   level<function_map>* functions = nullptr;
   const level<partition_table>* partitions = nullptr;
   level<std::uint64_t>* icm_base = nullptr;  ///< a change is something to do in itself

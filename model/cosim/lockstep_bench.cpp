@@ -21,6 +21,7 @@ constexpr bench_entry Benches[] = {
     {"qpc_ram", run_qpc_ram_bench},
     {"rx_parser", run_rx_parser_bench},
     {"tx_mac", run_tx_mac_bench},
+    {"tx_sched", run_tx_sched_bench},
     {"uar", run_uar_bench},
     {"wqe_fetch", run_wqe_fetch_bench},
     {"wqe_parser", run_wqe_parser_bench},

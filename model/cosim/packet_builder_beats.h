@@ -31,8 +31,15 @@ struct direct_packet_codec : single_beat {
     b.pack(words);
   }
 
-  static packet_item unpack_first(const std::uint32_t* /*words*/, buffer_pool& /*buffers*/) {
-    return {};
+  static packet_item unpack_first(const std::uint32_t* words, buffer_pool& buffers) {
+    const beat b = beat::unpack(words);
+    packet_item item = unpack_packet(b);
+    item.body = buffers.take();
+    item.is_inline = item.payload != 0;
+    std::memcpy(item.body.data(), b.address_vector.data(), DatagramBytes);
+    item.data_offset = item.service == work_item::UdService ? DatagramBytes : 0;
+    std::memcpy(item.body.data() + item.data_offset, b.data.data(), b.data.size());
+    return item;
   }
 };
 

@@ -168,7 +168,8 @@ inline std::uint8_t log_of(const bar_window& window) {
   return window.bytes == 0 ? 0 : static_cast<std::uint8_t>(std::bit_width(window.bytes) - 1);
 }
 
-inline void pcie_rx_windows(const twin_levels& levels, cycle_t t, std::uint32_t* words) {
+inline void pcie_rx_windows(const parameters& /*params*/, const twin_levels& levels, cycle_t t,
+                            std::uint32_t* words) {
   const function_map& map = levels.functions->read(t);
   function_windows w;
   w.pf_enable = map.pf_memory_enable && !map.functions.empty();
@@ -189,7 +190,8 @@ inline void pcie_rx_windows(const twin_levels& levels, cycle_t t, std::uint32_t*
 
 inline constexpr unsigned ResettingWords = (stage_spec::pcie_rx::Functions + 31) / 32;
 
-inline void pcie_rx_resetting(const twin_levels& levels, cycle_t t, std::uint32_t* words) {
+inline void pcie_rx_resetting(const parameters& /*params*/, const twin_levels& levels, cycle_t t,
+                              std::uint32_t* words) {
   const function_map& map = levels.functions->read(t);
   CARILLON_CHECK(map.functions.size() <= stage_spec::pcie_rx::Functions, "{} functions",
                  map.functions.size());

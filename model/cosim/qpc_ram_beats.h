@@ -47,6 +47,10 @@ struct ram_strike_codec : input_codec<key_invalidation> {
     b.index = item.index;
     b.pack(words);
   }
+
+  static key_invalidation unpack_first(const std::uint32_t* words, buffer_pool& /*buffers*/) {
+    return {{}, beat::unpack(words).index};
+  }
 };
 
 struct icm_answer_codec : input_codec<dma_read_done> {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/error.h"
+#include "common/vport.h"
 #include "cosim/rtl_domain.h"
 #include "gen/bytes.h"
 
@@ -86,6 +87,9 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
   }
   if (tables_.icm_base != nullptr) {
     tables_.icm_base->wakes(*this);
+  }
+  if (tables_.vports != nullptr && !views_.empty()) {
+    tables_.vports->wakes(*this);
   }
   CARILLON_CHECK((store_ != nullptr) == (block_->pins().store.line != nullptr),
                  "{}: the stage or the RTL knows a store, the other does not", instance_);
@@ -172,7 +176,7 @@ bool twin_driver::drive_views(cycle_t t) {
     }
     changes_[i] = changes;
     std::array<std::uint32_t, MaxBeatWords> words;
-    views_[i].fill(tables_, t, words.data());
+    views_[i].fill(nic_.context.params, tables_, t, words.data());
     const rtl_level& pins = block_->pins().levels[levels_.size() + i];
     if (std::memcmp(pins.data, words.data(), pins.bytes) != 0) {
       std::memcpy(pins.data, words.data(), pins.bytes);

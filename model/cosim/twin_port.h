@@ -203,7 +203,8 @@ struct twin_view_desc {
   const char* name;
   unsigned words;
   std::uint64_t (*changes)(const twin_levels& levels, cycle_t t);
-  void (*fill)(const twin_levels& levels, cycle_t t, std::uint32_t* words);
+  void (*fill)(const parameters& params, const twin_levels& levels, cycle_t t,
+               std::uint32_t* words);
 };
 
 struct twin_desc {

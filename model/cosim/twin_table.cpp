@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "common/function_map.h"
+#include "common/packet_opcode.h"
 #include "common/tx_pacer.h"
 #include "cosim/frame_beats.h"
 #include "cosim/packet_builder_beats.h"
@@ -12,6 +13,7 @@
 #include "cosim/qpc_ram_beats.h"
 #include "cosim/rx_parser_beats.h"
 #include "cosim/twin_port.h"
+#include "cosim/tx_sched_beats.h"
 #include "cosim/wqe_fetch_beats.h"
 #include "gen/stages.h"
 
@@ -55,6 +57,35 @@ std::uint32_t tx_mac_cycle_credit(const parameters& params, std::span<stream_bas
   return tx_pacer(params).cycle_credit();
 }
 
+// Levels of tx_sched
+// ------------------------------------------------------------------------------------------------
+
+std::uint32_t tx_sched_port_mtu(const parameters& params, std::span<stream_base* const> /*ports*/,
+                                cycle_t /*t*/) {
+  return static_cast<std::uint32_t>(params.wire.mtu);
+}
+
+std::uint32_t tx_sched_largest(const parameters& params, std::span<stream_base* const> /*ports*/,
+                               cycle_t /*t*/) {
+  return longest_wire_bytes(static_cast<std::uint32_t>(params.wire.mtu));
+}
+
+std::uint32_t tx_sched_send_window(const parameters& params,
+                                   std::span<stream_base* const> /*ports*/, cycle_t /*t*/) {
+  return static_cast<std::uint32_t>(params.nic.send_window);
+}
+
+/// At least twice in a window.
+std::uint32_t tx_sched_ack_interval(const parameters& params,
+                                    std::span<stream_base* const> /*ports*/, cycle_t /*t*/) {
+  return std::min(static_cast<std::uint32_t>(params.nic.ack_req_interval),
+                  std::max(1U, static_cast<std::uint32_t>(params.nic.send_window) / 2));
+}
+
+std::uint64_t vport_changes(const twin_levels& levels, cycle_t t) {
+  return levels.vports->changes(t);
+}
+
 // Levels of uar
 // ------------------------------------------------------------------------------------------------
 
@@ -91,7 +122,8 @@ std::uint64_t function_changes(const twin_levels& levels, cycle_t t) {
 }
 
 /// A bit for every function, the PF's first: it is not there, or being reset.
-void uar_gone(const twin_levels& levels, cycle_t t, std::uint32_t* words) {
+void uar_gone(const parameters& /*params*/, const twin_levels& levels, cycle_t t,
+              std::uint32_t* words) {
   std::fill_n(words, GoneWords, 0);
   if (levels.functions == nullptr) {
     return;
@@ -122,11 +154,13 @@ std::uint64_t base_changes(const twin_levels& levels, cycle_t t) {
   return levels.icm_base == nullptr ? 0 : levels.icm_base->changes(t);
 }
 
-void ram_host_memory(const twin_levels& levels, cycle_t /*t*/, std::uint32_t* words) {
+void ram_host_memory(const parameters& /*params*/, const twin_levels& levels, cycle_t /*t*/,
+                     std::uint32_t* words) {
   words[0] = levels.icm_base != nullptr ? 1 : 0;
 }
 
-void ram_base(const twin_levels& levels, cycle_t t, std::uint32_t* words) {
+void ram_base(const parameters& /*params*/, const twin_levels& levels, cycle_t t,
+              std::uint32_t* words) {
   const std::uint64_t base = levels.icm_base == nullptr ? 0 : levels.icm_base->read(t);
   words[0] = static_cast<std::uint32_t>(base);
   words[1] = static_cast<std::uint32_t>(base >> WordBits);
@@ -223,6 +257,23 @@ const std::vector<twin_desc>& twins() {
        .ports = {in<frame_item, built_frame_codec>("frame"),
                  out<frame_item, wire_frame_codec>("wire")},
        .levels = {{"byte_cost", tx_mac_byte_cost}, {"cycle_credit", tx_mac_cycle_credit}}},
+      {.stage = "tx_sched",
+       .ports = {in<work_item>("work"), in<response_item, sched_response_codec>("acknowledges"),
+                 in<payload_left, payload_note_codec>("left"),
+                 in<qp_command, sched_command_codec>("commands"),
+                 in<send_control, sched_control_codec>("controls"),
+                 out<packet_item, packet_grant_codec>("payload"),
+                 out<packet_item, direct_packet_codec>("direct"),
+                 out<sent_packet, sched_note_codec>("sent"),
+                 out<refetch, refetch_codec>("refetches"),
+                 out<key_invalidation, ram_strike_codec>("invalidations"),
+                 out<response_failure, read_failure_codec>("failures"),
+                 out<response_left, answered_codec>("answered")},
+       .levels = {{"port_mtu", tx_sched_port_mtu},
+                  {"largest", tx_sched_largest},
+                  {"send_window", tx_sched_send_window},
+                  {"ack_interval", tx_sched_ack_interval}},
+       .views = {{"vports", VportShareWords, vport_changes, fill_vport_shares}}},
       {.stage = "uar",
        .ports = {in<context_line>("ctx_line"), in<mmio_write>("write"), in<mmio_read>("read"),
                  out<context_read>("ctx_read"), out<doorbell>("doorbell"),

@@ -73,6 +73,15 @@ struct refetch_codec : input_codec<refetch> {
     b.wqe_index = item.wqe_index;
     b.pack(words);
   }
+
+  static refetch unpack_first(const std::uint32_t* words, buffer_pool& /*buffers*/) {
+    const beat b = beat::unpack(words);
+    refetch item;
+    item.qpn = b.qpn;
+    item.epoch = b.epoch;
+    item.wqe_index = b.wqe_index;
+    return item;
+  }
 };
 
 struct wqe_answer_codec : input_codec<dma_read_done> {

@@ -207,10 +207,31 @@ inline constexpr unsigned InitiationInterval = 1;
 inline constexpr unsigned Depth = 16;
 inline constexpr unsigned Outstanding = 0;
 inline constexpr unsigned MaxBeats = 1;
-// work requests held for all QPs together (assumed)
+// functions, the PF included, that the RTL has room for (assumed)
+inline constexpr unsigned Functions = 65;
+// work requests held for all QPs together, while nobody shares the wire (assumed)
 inline constexpr unsigned WorkSlots = 64;
+// work requests held at most, those of QPs in SQD included (assumed)
+inline constexpr unsigned Works = 1024;
+// QPs that are looked at for the next request, and as many for the next READ response (assumed)
+inline constexpr unsigned Places = 128;
+// notes that wait for their data, and packets in payload_dma that may lead to one (assumed)
+inline constexpr unsigned Notes = 512;
+// responses held for all QPs together (assumed)
+inline constexpr unsigned Responses = 2048;
+// saved READs whose last packet is in payload_dma, and answers that wait to be told of (assumed)
+inline constexpr unsigned Saved = 128;
+// packets of READ responses in payload_dma, and failures that wait to be told of (assumed)
+inline constexpr unsigned Failures = 256;
 inline constexpr stage_timing_desc TimingTable[] = {
-    {"work_slots", 64, "assumed", "work requests held for all QPs together"},
+    {"functions", 65, "assumed", "functions, the PF included, that the RTL has room for"},
+    {"work_slots", 64, "assumed", "work requests held for all QPs together, while nobody shares the wire"},
+    {"works", 1024, "assumed", "work requests held at most, those of QPs in SQD included"},
+    {"places", 128, "assumed", "QPs that are looked at for the next request, and as many for the next READ response"},
+    {"notes", 512, "assumed", "notes that wait for their data, and packets in payload_dma that may lead to one"},
+    {"responses", 2048, "assumed", "responses held for all QPs together"},
+    {"saved", 128, "assumed", "saved READs whose last packet is in payload_dma, and answers that wait to be told of"},
+    {"failures", 256, "assumed", "packets of READ responses in payload_dma, and failures that wait to be told of"},
 };
 }  // namespace tx_sched
 
@@ -409,7 +430,7 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      stage_spec::wqe_parser::TimingTable, 7},
     {"tx_sched", "which QP sends its next packet: acknowledges, then READ responses, then requests by deficit round robin; one MTU packet a grant",
      "5", "WQE parse", 5, 1, 16, 0, 1, true, false,
-     stage_spec::tx_sched::TimingTable, 1},
+     stage_spec::tx_sched::TimingTable, 8},
     {"payload_dma", "gather list of a packet to read requests to packet buffer, store and forward",
      "6", "payload DMA", 200, 1, 1024, 64, 64, true, true,
      stage_spec::payload_dma::TimingTable, 7},

@@ -289,6 +289,51 @@ enum class rx_refusal : std::uint8_t {
 
 inline constexpr unsigned RxRefusalWidth = 5;
 
+// How the requester governs a send queue. The codes are those of send_control_kind.
+enum class control_kind : std::uint8_t {
+  Progress = 0x0,
+  Halt = 0x1,
+  Restart = 0x2,
+  Error = 0x3,
+};
+
+[[nodiscard]] constexpr const char* to_string(control_kind x) {
+  switch (x) {
+    case control_kind::Progress:
+      return "Progress";
+    case control_kind::Halt:
+      return "Halt";
+    case control_kind::Restart:
+      return "Restart";
+    case control_kind::Error:
+      return "Error";
+  }
+  return "?";
+}
+
+inline constexpr unsigned ControlKindWidth = 2;
+
+// An answer to send. The codes are those of response_kind.
+enum class answer_kind : std::uint8_t {
+  Acknowledge = 0x0,
+  Atomic = 0x1,
+  Read = 0x2,
+};
+
+[[nodiscard]] constexpr const char* to_string(answer_kind x) {
+  switch (x) {
+    case answer_kind::Acknowledge:
+      return "Acknowledge";
+    case answer_kind::Atomic:
+      return "Atomic";
+    case answer_kind::Read:
+      return "Read";
+  }
+  return "?";
+}
+
+inline constexpr unsigned AnswerKindWidth = 2;
+
 // Where a field lies in the packed item; checkers print values by field name with it.
 struct stream_field_desc {
   const char* name;
@@ -2755,53 +2800,6 @@ struct payload_beat {
   bool operator==(const payload_beat&) const = default;
 };
 
-// A packet has left payload_dma, to tx_sched.
-struct payload_note {
-  static constexpr unsigned Width = 84;
-  static constexpr unsigned Words = 3;
-  static constexpr const char* Name = "payload_note";
-  static constexpr std::array<stream_field_desc, 5> Fields = {{
-      {"trace_id", 52, 32},
-      {"qpn", 28, 24},
-      {"response", 27, 1},
-      {"psn", 3, 24},
-      {"status", 0, 3},
-  }};
-
-  // message, 0 for none
-  std::uint32_t trace_id{};
-  // local QP
-  std::uint32_t qpn{};
-  // it is a READ response
-  std::uint8_t response{};
-  // packet sequence number
-  std::uint32_t psn{};
-  // how the first of its reads that failed ended; not ok: the packet is dropped
-  read_result status{};
-
-  // Word 0 is the least significant: the order of Verilator's wide ports.
-  void pack(std::uint32_t* w) const {
-    std::memset(w, 0, 3 * sizeof *w);
-    bytes::put_bits(w, 52, 32, trace_id);
-    bytes::put_bits(w, 28, 24, qpn);
-    bytes::put_bits(w, 27, 1, response);
-    bytes::put_bits(w, 3, 24, psn);
-    bytes::put_bits(w, 0, 3, static_cast<std::uint64_t>(status));
-  }
-
-  [[nodiscard]] static payload_note unpack(const std::uint32_t* w) {
-    payload_note x;
-    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 52, 32));
-    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 28, 24));
-    x.response = static_cast<std::uint8_t>(bytes::get_bits(w, 27, 1));
-    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 3, 24));
-    x.status = static_cast<read_result>(bytes::get_bits(w, 0, 3));
-    return x;
-  }
-
-  bool operator==(const payload_note&) const = default;
-};
-
 // Packet without payload or with inline payload, tx_sched to packet_builder: one beat. Bytes
 // beyond the payload are zero.
 struct direct_beat {
@@ -3169,17 +3167,900 @@ struct vport_route {
   bool operator==(const vport_route&) const = default;
 };
 
+// A packet has left payload_dma, to tx_sched.
+struct payload_note {
+  static constexpr unsigned Width = 84;
+  static constexpr unsigned Words = 3;
+  static constexpr const char* Name = "payload_note";
+  static constexpr std::array<stream_field_desc, 5> Fields = {{
+      {"trace_id", 52, 32},
+      {"qpn", 28, 24},
+      {"response", 27, 1},
+      {"psn", 3, 24},
+      {"status", 0, 3},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // local QP
+  std::uint32_t qpn{};
+  // it is a READ response
+  std::uint8_t response{};
+  // packet sequence number
+  std::uint32_t psn{};
+  // how the first of its reads that failed ended; not ok: the packet is dropped
+  read_result status{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 3 * sizeof *w);
+    bytes::put_bits(w, 52, 32, trace_id);
+    bytes::put_bits(w, 28, 24, qpn);
+    bytes::put_bits(w, 27, 1, response);
+    bytes::put_bits(w, 3, 24, psn);
+    bytes::put_bits(w, 0, 3, static_cast<std::uint64_t>(status));
+  }
+
+  [[nodiscard]] static payload_note unpack(const std::uint32_t* w) {
+    payload_note x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 52, 32));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 28, 24));
+    x.response = static_cast<std::uint8_t>(bytes::get_bits(w, 27, 1));
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 3, 24));
+    x.status = static_cast<read_result>(bytes::get_bits(w, 0, 3));
+    return x;
+  }
+
+  bool operator==(const payload_note&) const = default;
+};
+
+// Change of a QP's state, pcie_endpoint to tx_sched.
+struct sched_command {
+  static constexpr unsigned Width = 568;
+  static constexpr unsigned Words = 18;
+  static constexpr const char* Name = "sched_command";
+  static constexpr std::array<stream_field_desc, 7> Fields = {{
+      {"qpn", 544, 24},
+      {"state", 541, 3},
+      {"service", 538, 3},
+      {"send_psn", 514, 24},
+      {"ipv6", 513, 1},
+      {"has_vlan", 512, 1},
+      {"requester", 0, 512},
+  }};
+
+  // QP
+  std::uint32_t qpn{};
+  // its new state
+  qp_state state{};
+  // transport service
+  qp_service service{};
+  // of its first packet
+  std::uint32_t send_psn{};
+  // of its path
+  std::uint8_t ipv6{};
+  // its path has a VLAN
+  std::uint8_t has_vlan{};
+  // its requester line as the command has left it
+  std::array<std::uint8_t, 64> requester{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 18 * sizeof *w);
+    bytes::put_bits(w, 544, 24, qpn);
+    bytes::put_bits(w, 541, 3, static_cast<std::uint64_t>(state));
+    bytes::put_bits(w, 538, 3, static_cast<std::uint64_t>(service));
+    bytes::put_bits(w, 514, 24, send_psn);
+    bytes::put_bits(w, 513, 1, ipv6);
+    bytes::put_bits(w, 512, 1, has_vlan);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(requester.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static sched_command unpack(const std::uint32_t* w) {
+    sched_command x;
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 544, 24));
+    x.state = static_cast<qp_state>(bytes::get_bits(w, 541, 3));
+    x.service = static_cast<qp_service>(bytes::get_bits(w, 538, 3));
+    x.send_psn = static_cast<std::uint32_t>(bytes::get_bits(w, 514, 24));
+    x.ipv6 = static_cast<std::uint8_t>(bytes::get_bits(w, 513, 1));
+    x.has_vlan = static_cast<std::uint8_t>(bytes::get_bits(w, 512, 1));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.requester.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const sched_command&) const = default;
+};
+
+// The requester governs a send queue, requester to tx_sched.
+struct control_beat {
+  static constexpr unsigned Width = 106;
+  static constexpr unsigned Words = 4;
+  static constexpr const char* Name = "control_beat";
+  static constexpr std::array<stream_field_desc, 7> Fields = {{
+      {"kind", 104, 2},
+      {"qpn", 80, 24},
+      {"epoch", 72, 8},
+      {"psn", 48, 24},
+      {"skip", 24, 24},
+      {"wqe_index", 8, 16},
+      {"reads_done", 0, 8},
+  }};
+
+  // how
+  control_kind kind{};
+  // QP
+  std::uint32_t qpn{};
+  // go-back count of the queue from now on
+  std::uint8_t epoch{};
+  // oldest packet that is not acknowledged, or the one to go on at
+  std::uint32_t psn{};
+  // packets into the WQE to go on at
+  std::uint32_t skip{};
+  // WQE to go on at
+  std::uint16_t wqe_index{};
+  // READs and atomics that were answered
+  std::uint8_t reads_done{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 4 * sizeof *w);
+    bytes::put_bits(w, 104, 2, static_cast<std::uint64_t>(kind));
+    bytes::put_bits(w, 80, 24, qpn);
+    bytes::put_bits(w, 72, 8, epoch);
+    bytes::put_bits(w, 48, 24, psn);
+    bytes::put_bits(w, 24, 24, skip);
+    bytes::put_bits(w, 8, 16, wqe_index);
+    bytes::put_bits(w, 0, 8, reads_done);
+  }
+
+  [[nodiscard]] static control_beat unpack(const std::uint32_t* w) {
+    control_beat x;
+    x.kind = static_cast<control_kind>(bytes::get_bits(w, 104, 2));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 80, 24));
+    x.epoch = static_cast<std::uint8_t>(bytes::get_bits(w, 72, 8));
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 48, 24));
+    x.skip = static_cast<std::uint32_t>(bytes::get_bits(w, 24, 24));
+    x.wqe_index = static_cast<std::uint16_t>(bytes::get_bits(w, 8, 16));
+    x.reads_done = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 8));
+    return x;
+  }
+
+  bool operator==(const control_beat&) const = default;
+};
+
+// An answer to send, responder to tx_sched.
+struct response_beat {
+  static constexpr unsigned Width = 399;
+  static constexpr unsigned Words = 13;
+  static constexpr const char* Name = "response_beat";
+  static constexpr std::array<stream_field_desc, 16> Fields = {{
+      {"trace_id", 367, 32},
+      {"kind", 365, 2},
+      {"function_id", 349, 16},
+      {"qpn", 325, 24},
+      {"psn", 301, 24},
+      {"syndrome", 293, 8},
+      {"msn", 269, 24},
+      {"saved", 268, 1},
+      {"generation", 260, 8},
+      {"atomic_result", 196, 64},
+      {"address", 132, 64},
+      {"rkey", 100, 32},
+      {"length", 68, 32},
+      {"mtu_code", 65, 3},
+      {"paged", 64, 1},
+      {"writes_before", 0, 64},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // what it is
+  answer_kind kind{};
+  // owner of the QP
+  std::uint16_t function_id{};
+  // local QP
+  std::uint32_t qpn{};
+  // of the packet that is answered; of a READ, of its first response
+  std::uint32_t psn{};
+  // AETH
+  std::uint8_t syndrome{};
+  // AETH
+  std::uint32_t msn{};
+  // the responder wants to know when it has left
+  std::uint8_t saved{};
+  // of the QP in the responder, for that
+  std::uint8_t generation{};
+  // original value of an atomic
+  std::uint64_t atomic_result{};
+  // READ: virtual address
+  std::uint64_t address{};
+  // READ: its key
+  std::uint32_t rkey{};
+  // READ: bytes
+  std::uint32_t length{};
+  // READ: path MTU
+  carillon::mtu_code mtu_code{};
+  // READ: addresses must be translated
+  std::uint8_t paged{};
+  // READ: it is made when so many of the responder's writes have been
+  std::uint64_t writes_before{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 13 * sizeof *w);
+    bytes::put_bits(w, 367, 32, trace_id);
+    bytes::put_bits(w, 365, 2, static_cast<std::uint64_t>(kind));
+    bytes::put_bits(w, 349, 16, function_id);
+    bytes::put_bits(w, 325, 24, qpn);
+    bytes::put_bits(w, 301, 24, psn);
+    bytes::put_bits(w, 293, 8, syndrome);
+    bytes::put_bits(w, 269, 24, msn);
+    bytes::put_bits(w, 268, 1, saved);
+    bytes::put_bits(w, 260, 8, generation);
+    bytes::put_bits(w, 196, 64, atomic_result);
+    bytes::put_bits(w, 132, 64, address);
+    bytes::put_bits(w, 100, 32, rkey);
+    bytes::put_bits(w, 68, 32, length);
+    bytes::put_bits(w, 65, 3, static_cast<std::uint64_t>(mtu_code));
+    bytes::put_bits(w, 64, 1, paged);
+    bytes::put_bits(w, 0, 64, writes_before);
+  }
+
+  [[nodiscard]] static response_beat unpack(const std::uint32_t* w) {
+    response_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 367, 32));
+    x.kind = static_cast<answer_kind>(bytes::get_bits(w, 365, 2));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 349, 16));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 325, 24));
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 301, 24));
+    x.syndrome = static_cast<std::uint8_t>(bytes::get_bits(w, 293, 8));
+    x.msn = static_cast<std::uint32_t>(bytes::get_bits(w, 269, 24));
+    x.saved = static_cast<std::uint8_t>(bytes::get_bits(w, 268, 1));
+    x.generation = static_cast<std::uint8_t>(bytes::get_bits(w, 260, 8));
+    x.atomic_result = static_cast<std::uint64_t>(bytes::get_bits(w, 196, 64));
+    x.address = static_cast<std::uint64_t>(bytes::get_bits(w, 132, 64));
+    x.rkey = static_cast<std::uint32_t>(bytes::get_bits(w, 100, 32));
+    x.length = static_cast<std::uint32_t>(bytes::get_bits(w, 68, 32));
+    x.mtu_code = static_cast<carillon::mtu_code>(bytes::get_bits(w, 65, 3));
+    x.paged = static_cast<std::uint8_t>(bytes::get_bits(w, 64, 1));
+    x.writes_before = static_cast<std::uint64_t>(bytes::get_bits(w, 0, 64));
+    return x;
+  }
+
+  bool operator==(const response_beat&) const = default;
+};
+
+// What the requester is told of a granted packet, or of a WQE that ends without one, tx_sched to
+// requester: one beat.
+struct sent_beat {
+  static constexpr unsigned Width = 4111;
+  static constexpr unsigned Words = 129;
+  static constexpr const char* Name = "sent_beat";
+  static constexpr std::array<stream_field_desc, 25> Fields = {{
+      {"trace_id", 4079, 32},
+      {"qpn", 4055, 24},
+      {"epoch", 4047, 8},
+      {"psn", 4023, 24},
+      {"first_psn", 3999, 24},
+      {"last_psn", 3975, 24},
+      {"last", 3974, 1},
+      {"no_packet", 3973, 1},
+      {"drain_mark", 3972, 1},
+      {"ack_request", 3971, 1},
+      {"wqe_index", 3955, 16},
+      {"wqebbs", 3950, 5},
+      {"opcode", 3942, 8},
+      {"service", 3939, 3},
+      {"mtu_code", 3936, 3},
+      {"signaled", 3935, 1},
+      {"solicited_event", 3934, 1},
+      {"syndrome", 3926, 8},
+      {"vendor_syndrome", 3918, 8},
+      {"length", 3886, 32},
+      {"send_cqn", 3862, 24},
+      {"function_id", 3846, 16},
+      {"paged", 3845, 1},
+      {"sge_count", 3840, 5},
+      {"segments", 0, 3840},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // QP
+  std::uint32_t qpn{};
+  // go-back count of the send queue
+  std::uint8_t epoch{};
+  // of the packet
+  std::uint32_t psn{};
+  // of the WQE
+  std::uint32_t first_psn{};
+  // of the WQE
+  std::uint32_t last_psn{};
+  // last packet of the WQE
+  std::uint8_t last{};
+  // the WQE sends nothing
+  std::uint8_t no_packet{};
+  // no WQE: what had begun before SQD has been told
+  std::uint8_t drain_mark{};
+  // the packet asks for an acknowledge
+  std::uint8_t ack_request{};
+  // index of the WQE
+  std::uint16_t wqe_index{};
+  // basic blocks it occupies
+  std::uint8_t wqebbs{};
+  // operation
+  std::uint8_t opcode{};
+  // transport service
+  qp_service service{};
+  // path MTU
+  carillon::mtu_code mtu_code{};
+  // it writes a CQE
+  std::uint8_t signaled{};
+  // its completion raises an event
+  std::uint8_t solicited_event{};
+  // not None: it completes with this
+  cqe_syndrome syndrome{};
+  // which of the reasons
+  carillon::vendor_syndrome vendor_syndrome{};
+  // bytes of payload
+  std::uint32_t length{};
+  // CQ of the send queue
+  std::uint32_t send_cqn{};
+  // owner of the QP
+  std::uint16_t function_id{};
+  // READ, atomic: a key of the data segments has a page list
+  std::uint8_t paged{};
+  // READ, atomic: data segments
+  std::uint8_t sge_count{};
+  // READ, atomic: data segments, 16 bytes each, zero beyond the last
+  std::array<std::uint8_t, 480> segments{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 129 * sizeof *w);
+    bytes::put_bits(w, 4079, 32, trace_id);
+    bytes::put_bits(w, 4055, 24, qpn);
+    bytes::put_bits(w, 4047, 8, epoch);
+    bytes::put_bits(w, 4023, 24, psn);
+    bytes::put_bits(w, 3999, 24, first_psn);
+    bytes::put_bits(w, 3975, 24, last_psn);
+    bytes::put_bits(w, 3974, 1, last);
+    bytes::put_bits(w, 3973, 1, no_packet);
+    bytes::put_bits(w, 3972, 1, drain_mark);
+    bytes::put_bits(w, 3971, 1, ack_request);
+    bytes::put_bits(w, 3955, 16, wqe_index);
+    bytes::put_bits(w, 3950, 5, wqebbs);
+    bytes::put_bits(w, 3942, 8, opcode);
+    bytes::put_bits(w, 3939, 3, static_cast<std::uint64_t>(service));
+    bytes::put_bits(w, 3936, 3, static_cast<std::uint64_t>(mtu_code));
+    bytes::put_bits(w, 3935, 1, signaled);
+    bytes::put_bits(w, 3934, 1, solicited_event);
+    bytes::put_bits(w, 3926, 8, static_cast<std::uint64_t>(syndrome));
+    bytes::put_bits(w, 3918, 8, static_cast<std::uint64_t>(vendor_syndrome));
+    bytes::put_bits(w, 3886, 32, length);
+    bytes::put_bits(w, 3862, 24, send_cqn);
+    bytes::put_bits(w, 3846, 16, function_id);
+    bytes::put_bits(w, 3845, 1, paged);
+    bytes::put_bits(w, 3840, 5, sge_count);
+    for (unsigned i = 0; i < 120; ++i) {
+      w[119 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(segments.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static sent_beat unpack(const std::uint32_t* w) {
+    sent_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 4079, 32));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 4055, 24));
+    x.epoch = static_cast<std::uint8_t>(bytes::get_bits(w, 4047, 8));
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 4023, 24));
+    x.first_psn = static_cast<std::uint32_t>(bytes::get_bits(w, 3999, 24));
+    x.last_psn = static_cast<std::uint32_t>(bytes::get_bits(w, 3975, 24));
+    x.last = static_cast<std::uint8_t>(bytes::get_bits(w, 3974, 1));
+    x.no_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 3973, 1));
+    x.drain_mark = static_cast<std::uint8_t>(bytes::get_bits(w, 3972, 1));
+    x.ack_request = static_cast<std::uint8_t>(bytes::get_bits(w, 3971, 1));
+    x.wqe_index = static_cast<std::uint16_t>(bytes::get_bits(w, 3955, 16));
+    x.wqebbs = static_cast<std::uint8_t>(bytes::get_bits(w, 3950, 5));
+    x.opcode = static_cast<std::uint8_t>(bytes::get_bits(w, 3942, 8));
+    x.service = static_cast<qp_service>(bytes::get_bits(w, 3939, 3));
+    x.mtu_code = static_cast<carillon::mtu_code>(bytes::get_bits(w, 3936, 3));
+    x.signaled = static_cast<std::uint8_t>(bytes::get_bits(w, 3935, 1));
+    x.solicited_event = static_cast<std::uint8_t>(bytes::get_bits(w, 3934, 1));
+    x.syndrome = static_cast<cqe_syndrome>(bytes::get_bits(w, 3926, 8));
+    x.vendor_syndrome = static_cast<carillon::vendor_syndrome>(bytes::get_bits(w, 3918, 8));
+    x.length = static_cast<std::uint32_t>(bytes::get_bits(w, 3886, 32));
+    x.send_cqn = static_cast<std::uint32_t>(bytes::get_bits(w, 3862, 24));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 3846, 16));
+    x.paged = static_cast<std::uint8_t>(bytes::get_bits(w, 3845, 1));
+    x.sge_count = static_cast<std::uint8_t>(bytes::get_bits(w, 3840, 5));
+    for (unsigned i = 0; i < 120; ++i) {
+      bytes::store_be<4>(x.segments.data() + 4 * i, w[119 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const sent_beat&) const = default;
+};
+
+// The data of a READ could not be read, tx_sched to responder.
+struct read_failure_beat {
+  static constexpr unsigned Width = 48;
+  static constexpr unsigned Words = 2;
+  static constexpr const char* Name = "read_failure_beat";
+  static constexpr std::array<stream_field_desc, 2> Fields = {{
+      {"qpn", 24, 24},
+      {"psn", 0, 24},
+  }};
+
+  // QP
+  std::uint32_t qpn{};
+  // the response stops before this packet
+  std::uint32_t psn{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 2 * sizeof *w);
+    bytes::put_bits(w, 24, 24, qpn);
+    bytes::put_bits(w, 0, 24, psn);
+  }
+
+  [[nodiscard]] static read_failure_beat unpack(const std::uint32_t* w) {
+    read_failure_beat x;
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 24, 24));
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 0, 24));
+    return x;
+  }
+
+  bool operator==(const read_failure_beat&) const = default;
+};
+
+// The answer to a saved READ or atomic has left, tx_sched to responder.
+struct answered_beat {
+  static constexpr unsigned Width = 32;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "answered_beat";
+  static constexpr std::array<stream_field_desc, 2> Fields = {{
+      {"qpn", 8, 24},
+      {"generation", 0, 8},
+  }};
+
+  // QP
+  std::uint32_t qpn{};
+  // of the QP in the responder
+  std::uint8_t generation{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 8, 24, qpn);
+    bytes::put_bits(w, 0, 8, generation);
+  }
+
+  [[nodiscard]] static answered_beat unpack(const std::uint32_t* w) {
+    answered_beat x;
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 8, 24));
+    x.generation = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 8));
+    return x;
+  }
+
+  bool operator==(const answered_beat&) const = default;
+};
+
+// What counts for tx_sched of a virtual port: a level from pcie_endpoint, one for each function,
+// function 0 in the low bits.
+struct vport_share {
+  static constexpr unsigned Width = 74;
+  static constexpr unsigned Words = 3;
+  static constexpr const char* Name = "vport_share";
+  static constexpr std::array<stream_field_desc, 5> Fields = {{
+      {"enabled", 73, 1},
+      {"has_vlan", 72, 1},
+      {"weight", 56, 16},
+      {"urgency", 48, 8},
+      {"refill", 0, 48},
+  }};
+
+  // the function is initialised and its link is up
+  std::uint8_t enabled{};
+  // its frames carry a tag, whatever its QPs say
+  std::uint8_t has_vlan{};
+  // largest packets a round, at least one
+  std::uint16_t weight{};
+  // the highest goes first
+  std::uint8_t urgency{};
+  // thousandths of 2^-24 byte that its rate lets it send a cycle; 0: no limit
+  std::uint64_t refill{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 3 * sizeof *w);
+    bytes::put_bits(w, 73, 1, enabled);
+    bytes::put_bits(w, 72, 1, has_vlan);
+    bytes::put_bits(w, 56, 16, weight);
+    bytes::put_bits(w, 48, 8, urgency);
+    bytes::put_bits(w, 0, 48, refill);
+  }
+
+  [[nodiscard]] static vport_share unpack(const std::uint32_t* w) {
+    vport_share x;
+    x.enabled = static_cast<std::uint8_t>(bytes::get_bits(w, 73, 1));
+    x.has_vlan = static_cast<std::uint8_t>(bytes::get_bits(w, 72, 1));
+    x.weight = static_cast<std::uint16_t>(bytes::get_bits(w, 56, 16));
+    x.urgency = static_cast<std::uint8_t>(bytes::get_bits(w, 48, 8));
+    x.refill = static_cast<std::uint64_t>(bytes::get_bits(w, 0, 48));
+    return x;
+  }
+
+  bool operator==(const vport_share&) const = default;
+};
+
+// What tx_sched keeps of a QP in line to choose among them: inside the stage, no stream.
+struct sched_class {
+  static constexpr unsigned Width = 30;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "sched_class";
+  static constexpr std::array<stream_field_desc, 10> Fields = {{
+      {"head", 19, 11},
+      {"works", 8, 11},
+      {"draining", 7, 1},
+      {"fails", 6, 1},
+      {"held", 5, 1},
+      {"silent", 4, 1},
+      {"invalidates", 3, 1},
+      {"fetched", 2, 1},
+      {"overtakes", 1, 1},
+      {"reliable", 0, 1},
+  }};
+
+  // slot of its first work request
+  std::uint16_t head{};
+  // work requests
+  std::uint16_t works{};
+  // SQD
+  std::uint8_t draining{};
+  // its next one completes with an error
+  std::uint8_t fails{};
+  // it may not go on
+  std::uint8_t held{};
+  // it sends nothing
+  std::uint8_t silent{};
+  // it ends a key
+  std::uint8_t invalidates{};
+  // the payload of its packet must be fetched
+  std::uint8_t fetched{};
+  // its packet would pass others in payload_dma
+  std::uint8_t overtakes{};
+  // the requester is told of its packet
+  std::uint8_t reliable{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 19, 11, head);
+    bytes::put_bits(w, 8, 11, works);
+    bytes::put_bits(w, 7, 1, draining);
+    bytes::put_bits(w, 6, 1, fails);
+    bytes::put_bits(w, 5, 1, held);
+    bytes::put_bits(w, 4, 1, silent);
+    bytes::put_bits(w, 3, 1, invalidates);
+    bytes::put_bits(w, 2, 1, fetched);
+    bytes::put_bits(w, 1, 1, overtakes);
+    bytes::put_bits(w, 0, 1, reliable);
+  }
+
+  [[nodiscard]] static sched_class unpack(const std::uint32_t* w) {
+    sched_class x;
+    x.head = static_cast<std::uint16_t>(bytes::get_bits(w, 19, 11));
+    x.works = static_cast<std::uint16_t>(bytes::get_bits(w, 8, 11));
+    x.draining = static_cast<std::uint8_t>(bytes::get_bits(w, 7, 1));
+    x.fails = static_cast<std::uint8_t>(bytes::get_bits(w, 6, 1));
+    x.held = static_cast<std::uint8_t>(bytes::get_bits(w, 5, 1));
+    x.silent = static_cast<std::uint8_t>(bytes::get_bits(w, 4, 1));
+    x.invalidates = static_cast<std::uint8_t>(bytes::get_bits(w, 3, 1));
+    x.fetched = static_cast<std::uint8_t>(bytes::get_bits(w, 2, 1));
+    x.overtakes = static_cast<std::uint8_t>(bytes::get_bits(w, 1, 1));
+    x.reliable = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 1));
+    return x;
+  }
+
+  bool operator==(const sched_class&) const = default;
+};
+
+// What tx_sched keeps of a send queue: inside the stage, no stream.
+struct sched_row {
+  static constexpr unsigned Width = 382;
+  static constexpr unsigned Words = 12;
+  static constexpr const char* Name = "sched_row";
+  static constexpr std::array<stream_field_desc, 38> Fields = {{
+      {"psn", 358, 24},
+      {"acked", 334, 24},
+      {"reads", 318, 16},
+      {"max_reads", 310, 8},
+      {"deficit", 294, 16},
+      {"since_ack_request", 278, 16},
+      {"to_payload", 262, 16},
+      {"left_payload", 246, 16},
+      {"stale_in_payload", 230, 16},
+      {"resume_skip", 206, 24},
+      {"begun_to", 190, 16},
+      {"function_id", 174, 16},
+      {"epoch", 166, 8},
+      {"lives", 158, 8},
+      {"flushing", 147, 11},
+      {"works", 136, 11},
+      {"head", 125, 11},
+      {"tail", 114, 11},
+      {"offset", 82, 32},
+      {"first_psn", 58, 24},
+      {"begun", 57, 1},
+      {"notes", 47, 10},
+      {"note_head", 38, 9},
+      {"note_tail", 29, 9},
+      {"note_after", 13, 16},
+      {"resume", 12, 1},
+      {"noting", 11, 1},
+      {"marking", 10, 1},
+      {"ready", 9, 1},
+      {"ipv6", 8, 1},
+      {"has_vlan", 7, 1},
+      {"unreliable", 6, 1},
+      {"reset", 5, 1},
+      {"error", 4, 1},
+      {"failed", 3, 1},
+      {"draining", 2, 1},
+      {"invalidates", 1, 1},
+      {"mark_wanted", 0, 1},
+  }};
+
+  // of the next packet
+  std::uint32_t psn{};
+  // oldest one without acknowledge
+  std::uint32_t acked{};
+  // READs and atomics without an answer
+  std::uint16_t reads{};
+  // so many may be
+  std::uint8_t max_reads{};
+  // bytes it may still send in its turn
+  std::uint16_t deficit{};
+  // packets
+  std::uint16_t since_ack_request{};
+  // packets ever given to payload_dma
+  std::uint16_t to_payload{};
+  // of those, how many have left it
+  std::uint16_t left_payload{};
+  // the first so many were granted before a restart
+  std::uint16_t stale_in_payload{};
+  // packets into the next message
+  std::uint32_t resume_skip{};
+  // WQE index behind the last one that has begun
+  std::uint16_t begun_to{};
+  // of its works
+  std::uint16_t function_id{};
+  // go-back count
+  std::uint8_t epoch{};
+  // resets
+  std::uint8_t lives{};
+  // so many works are flushed
+  std::uint16_t flushing{};
+  // work requests held
+  std::uint16_t works{};
+  // slot of the first
+  std::uint16_t head{};
+  // slot of the last
+  std::uint16_t tail{};
+  // of the first: bytes granted so far
+  std::uint32_t offset{};
+  // of the first
+  std::uint32_t first_psn{};
+  // the first has had a grant
+  std::uint8_t begun{};
+  // notes held
+  std::uint16_t notes{};
+  // slot of the first
+  std::uint16_t note_head{};
+  // slot of the last
+  std::uint16_t note_tail{};
+  // the first may go when so many packets have left payload_dma
+  std::uint16_t note_after{};
+  // the next work begins inside its message
+  std::uint8_t resume{};
+  // in line to send a note
+  std::uint8_t noting{};
+  // in line to send its mark
+  std::uint8_t marking{};
+  // it was moved to RTS
+  std::uint8_t ready{};
+  // of its path
+  std::uint8_t ipv6{};
+  // of its path
+  std::uint8_t has_vlan{};
+  // UC, UD
+  std::uint8_t unreliable{};
+  // what comes is dropped
+  std::uint8_t reset{};
+  // everything is flushed
+  std::uint8_t error{};
+  // a WQE failed
+  std::uint8_t failed{};
+  // SQD
+  std::uint8_t draining{};
+  // it has ended keys
+  std::uint8_t invalidates{};
+  // the requester is to be told when it is drained
+  std::uint8_t mark_wanted{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 12 * sizeof *w);
+    bytes::put_bits(w, 358, 24, psn);
+    bytes::put_bits(w, 334, 24, acked);
+    bytes::put_bits(w, 318, 16, reads);
+    bytes::put_bits(w, 310, 8, max_reads);
+    bytes::put_bits(w, 294, 16, deficit);
+    bytes::put_bits(w, 278, 16, since_ack_request);
+    bytes::put_bits(w, 262, 16, to_payload);
+    bytes::put_bits(w, 246, 16, left_payload);
+    bytes::put_bits(w, 230, 16, stale_in_payload);
+    bytes::put_bits(w, 206, 24, resume_skip);
+    bytes::put_bits(w, 190, 16, begun_to);
+    bytes::put_bits(w, 174, 16, function_id);
+    bytes::put_bits(w, 166, 8, epoch);
+    bytes::put_bits(w, 158, 8, lives);
+    bytes::put_bits(w, 147, 11, flushing);
+    bytes::put_bits(w, 136, 11, works);
+    bytes::put_bits(w, 125, 11, head);
+    bytes::put_bits(w, 114, 11, tail);
+    bytes::put_bits(w, 82, 32, offset);
+    bytes::put_bits(w, 58, 24, first_psn);
+    bytes::put_bits(w, 57, 1, begun);
+    bytes::put_bits(w, 47, 10, notes);
+    bytes::put_bits(w, 38, 9, note_head);
+    bytes::put_bits(w, 29, 9, note_tail);
+    bytes::put_bits(w, 13, 16, note_after);
+    bytes::put_bits(w, 12, 1, resume);
+    bytes::put_bits(w, 11, 1, noting);
+    bytes::put_bits(w, 10, 1, marking);
+    bytes::put_bits(w, 9, 1, ready);
+    bytes::put_bits(w, 8, 1, ipv6);
+    bytes::put_bits(w, 7, 1, has_vlan);
+    bytes::put_bits(w, 6, 1, unreliable);
+    bytes::put_bits(w, 5, 1, reset);
+    bytes::put_bits(w, 4, 1, error);
+    bytes::put_bits(w, 3, 1, failed);
+    bytes::put_bits(w, 2, 1, draining);
+    bytes::put_bits(w, 1, 1, invalidates);
+    bytes::put_bits(w, 0, 1, mark_wanted);
+  }
+
+  [[nodiscard]] static sched_row unpack(const std::uint32_t* w) {
+    sched_row x;
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 358, 24));
+    x.acked = static_cast<std::uint32_t>(bytes::get_bits(w, 334, 24));
+    x.reads = static_cast<std::uint16_t>(bytes::get_bits(w, 318, 16));
+    x.max_reads = static_cast<std::uint8_t>(bytes::get_bits(w, 310, 8));
+    x.deficit = static_cast<std::uint16_t>(bytes::get_bits(w, 294, 16));
+    x.since_ack_request = static_cast<std::uint16_t>(bytes::get_bits(w, 278, 16));
+    x.to_payload = static_cast<std::uint16_t>(bytes::get_bits(w, 262, 16));
+    x.left_payload = static_cast<std::uint16_t>(bytes::get_bits(w, 246, 16));
+    x.stale_in_payload = static_cast<std::uint16_t>(bytes::get_bits(w, 230, 16));
+    x.resume_skip = static_cast<std::uint32_t>(bytes::get_bits(w, 206, 24));
+    x.begun_to = static_cast<std::uint16_t>(bytes::get_bits(w, 190, 16));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 174, 16));
+    x.epoch = static_cast<std::uint8_t>(bytes::get_bits(w, 166, 8));
+    x.lives = static_cast<std::uint8_t>(bytes::get_bits(w, 158, 8));
+    x.flushing = static_cast<std::uint16_t>(bytes::get_bits(w, 147, 11));
+    x.works = static_cast<std::uint16_t>(bytes::get_bits(w, 136, 11));
+    x.head = static_cast<std::uint16_t>(bytes::get_bits(w, 125, 11));
+    x.tail = static_cast<std::uint16_t>(bytes::get_bits(w, 114, 11));
+    x.offset = static_cast<std::uint32_t>(bytes::get_bits(w, 82, 32));
+    x.first_psn = static_cast<std::uint32_t>(bytes::get_bits(w, 58, 24));
+    x.begun = static_cast<std::uint8_t>(bytes::get_bits(w, 57, 1));
+    x.notes = static_cast<std::uint16_t>(bytes::get_bits(w, 47, 10));
+    x.note_head = static_cast<std::uint16_t>(bytes::get_bits(w, 38, 9));
+    x.note_tail = static_cast<std::uint16_t>(bytes::get_bits(w, 29, 9));
+    x.note_after = static_cast<std::uint16_t>(bytes::get_bits(w, 13, 16));
+    x.resume = static_cast<std::uint8_t>(bytes::get_bits(w, 12, 1));
+    x.noting = static_cast<std::uint8_t>(bytes::get_bits(w, 11, 1));
+    x.marking = static_cast<std::uint8_t>(bytes::get_bits(w, 10, 1));
+    x.ready = static_cast<std::uint8_t>(bytes::get_bits(w, 9, 1));
+    x.ipv6 = static_cast<std::uint8_t>(bytes::get_bits(w, 8, 1));
+    x.has_vlan = static_cast<std::uint8_t>(bytes::get_bits(w, 7, 1));
+    x.unreliable = static_cast<std::uint8_t>(bytes::get_bits(w, 6, 1));
+    x.reset = static_cast<std::uint8_t>(bytes::get_bits(w, 5, 1));
+    x.error = static_cast<std::uint8_t>(bytes::get_bits(w, 4, 1));
+    x.failed = static_cast<std::uint8_t>(bytes::get_bits(w, 3, 1));
+    x.draining = static_cast<std::uint8_t>(bytes::get_bits(w, 2, 1));
+    x.invalidates = static_cast<std::uint8_t>(bytes::get_bits(w, 1, 1));
+    x.mark_wanted = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 1));
+    return x;
+  }
+
+  bool operator==(const sched_row&) const = default;
+};
+
+// What tx_sched keeps of a QP's responses: inside the stage, no stream.
+struct sched_answers {
+  static constexpr unsigned Width = 88;
+  static constexpr unsigned Words = 3;
+  static constexpr const char* Name = "sched_answers";
+  static constexpr std::array<stream_field_desc, 9> Fields = {{
+      {"count", 76, 12},
+      {"head", 64, 12},
+      {"tail", 52, 12},
+      {"granted", 28, 24},
+      {"in_controls", 27, 1},
+      {"in_reads", 26, 1},
+      {"given", 18, 8},
+      {"in_payload", 9, 9},
+      {"stale", 0, 9},
+  }};
+
+  // responses held
+  std::uint16_t count{};
+  // slot of the first
+  std::uint16_t head{};
+  // slot of the last
+  std::uint16_t tail{};
+  // packets of the first, a READ
+  std::uint32_t granted{};
+  // in line for an acknowledge or an atomic result
+  std::uint8_t in_controls{};
+  // in line for READ data
+  std::uint8_t in_reads{};
+  // packets ever given to payload_dma
+  std::uint8_t given{};
+  // packets inside it
+  std::uint16_t in_payload{};
+  // of those, how many are of a former life
+  std::uint16_t stale{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 3 * sizeof *w);
+    bytes::put_bits(w, 76, 12, count);
+    bytes::put_bits(w, 64, 12, head);
+    bytes::put_bits(w, 52, 12, tail);
+    bytes::put_bits(w, 28, 24, granted);
+    bytes::put_bits(w, 27, 1, in_controls);
+    bytes::put_bits(w, 26, 1, in_reads);
+    bytes::put_bits(w, 18, 8, given);
+    bytes::put_bits(w, 9, 9, in_payload);
+    bytes::put_bits(w, 0, 9, stale);
+  }
+
+  [[nodiscard]] static sched_answers unpack(const std::uint32_t* w) {
+    sched_answers x;
+    x.count = static_cast<std::uint16_t>(bytes::get_bits(w, 76, 12));
+    x.head = static_cast<std::uint16_t>(bytes::get_bits(w, 64, 12));
+    x.tail = static_cast<std::uint16_t>(bytes::get_bits(w, 52, 12));
+    x.granted = static_cast<std::uint32_t>(bytes::get_bits(w, 28, 24));
+    x.in_controls = static_cast<std::uint8_t>(bytes::get_bits(w, 27, 1));
+    x.in_reads = static_cast<std::uint8_t>(bytes::get_bits(w, 26, 1));
+    x.given = static_cast<std::uint8_t>(bytes::get_bits(w, 18, 8));
+    x.in_payload = static_cast<std::uint16_t>(bytes::get_bits(w, 9, 9));
+    x.stale = static_cast<std::uint16_t>(bytes::get_bits(w, 0, 9));
+    return x;
+  }
+
+  bool operator==(const sched_answers&) const = default;
+};
+
 using stream_types = bytes::type_list<
     wqe_beat, fetch_command, refetch_beat, wqe_read, wqe_answer, ctx_req, ctx_rsp, ram_write,
     ram_error, ram_strike, ram_bound, icm_fetch, icm_answer, icm_store, ram_query, ram_image,
     work_beat, frame_beat, wire_beat, tlp_beat, function_windows, completion_beat,
     config_request_beat, pcie_error_beat, rx_frame_beat, rx_packet_beat, rx_commit, rx_end,
     steer_query, steer_answer, mmio_write_beat, mmio_read_beat, mmio_answer_beat, doorbell_beat,
-    queue_doorbell_beat, packet_grant, payload_read, payload_answer, payload_beat, payload_note,
-    direct_beat, vport_query, vport_view, vport_source_query, vport_source, vport_route_query,
-    vport_route>;
+    queue_doorbell_beat, packet_grant, payload_read, payload_answer, payload_beat, direct_beat,
+    vport_query, vport_view, vport_source_query, vport_source, vport_route_query, vport_route,
+    payload_note, sched_command, control_beat, response_beat, sent_beat, read_failure_beat,
+    answered_beat, vport_share, sched_class, sched_row, sched_answers>;
 
-inline constexpr std::array<stream_desc, 47> StreamTable = {{
+inline constexpr std::array<stream_desc, 57> StreamTable = {{
     {"wqe_beat", 620, wqe_beat::Fields.data(), 11},
     {"fetch_command", 539, fetch_command::Fields.data(), 3},
     {"refetch_beat", 48, refetch_beat::Fields.data(), 3},
@@ -3219,7 +4100,6 @@ inline constexpr std::array<stream_desc, 47> StreamTable = {{
     {"payload_read", 211, payload_read::Fields.data(), 7},
     {"payload_answer", 41, payload_answer::Fields.data(), 3},
     {"payload_beat", 1417, payload_beat::Fields.data(), 27},
-    {"payload_note", 84, payload_note::Fields.data(), 5},
     {"direct_beat", 8838, direct_beat::Fields.data(), 24},
     {"vport_query", 16, vport_query::Fields.data(), 1},
     {"vport_view", 67, vport_view::Fields.data(), 7},
@@ -3227,6 +4107,17 @@ inline constexpr std::array<stream_desc, 47> StreamTable = {{
     {"vport_source", 129, vport_source::Fields.data(), 2},
     {"vport_route_query", 61, vport_route_query::Fields.data(), 3},
     {"vport_route", 1, vport_route::Fields.data(), 1},
+    {"payload_note", 84, payload_note::Fields.data(), 5},
+    {"sched_command", 568, sched_command::Fields.data(), 7},
+    {"control_beat", 106, control_beat::Fields.data(), 7},
+    {"response_beat", 399, response_beat::Fields.data(), 16},
+    {"sent_beat", 4111, sent_beat::Fields.data(), 25},
+    {"read_failure_beat", 48, read_failure_beat::Fields.data(), 2},
+    {"answered_beat", 32, answered_beat::Fields.data(), 2},
+    {"vport_share", 74, vport_share::Fields.data(), 5},
+    {"sched_class", 30, sched_class::Fields.data(), 10},
+    {"sched_row", 382, sched_row::Fields.data(), 38},
+    {"sched_answers", 88, sched_answers::Fields.data(), 9},
 }};
 
 }  // namespace carillon

@@ -4,34 +4,26 @@
 
 namespace carillon {
 
-sched_functions::sched_functions(const vport_table& table, std::uint32_t largest, ps_t period)
+sched_functions::sched_functions(const std::vector<port_share>& shares, std::uint32_t largest,
+                                 ps_t period)
     : largest_(largest),
       period_(period),
-      functions_(table.size(), participant(largest)),
-      links_(table.size()) {
-  waiting_.reserve(table.size());
-  configure(0, table);
+      functions_(shares.size(), participant(largest)),
+      links_(shares.size()) {
+  waiting_.reserve(shares.size());
+  configure(0, shares);
 }
 
-void sched_functions::configure(cycle_t t, const vport_table& table) {
-  const bool strict = table.arbitration == vport_arbitration::strict;
-  const bool weighted = table.arbitration == vport_arbitration::weighted;
+std::vector<std::uint16_t> sched_functions::configure(cycle_t t,
+                                                      const std::vector<port_share>& shares) {
+  bool rearranged = lanes_.empty();
   std::vector<std::uint8_t> urgencies;
-  for (std::uint16_t i = 0; strict && i < functions_.size(); ++i) {
-    urgencies.push_back(table.at(i).urgency);
+  for (std::size_t i = 0; i < functions_.size(); ++i) {
+    rearranged = rearranged || functions_[i].urgency != shares[i].urgency;
+    urgencies.push_back(shares[i].urgency);
   }
   std::sort(urgencies.begin(), urgencies.end());
   urgencies.erase(std::unique(urgencies.begin(), urgencies.end()), urgencies.end());
-  const auto lane_of = [&](const vport& port) {
-    return static_cast<std::uint8_t>(
-        std::lower_bound(urgencies.begin(), urgencies.end(), strict ? port.urgency : 0) -
-        urgencies.begin());
-  };
-  const std::size_t lanes = std::max<std::size_t>(urgencies.size(), 1);
-  bool rearranged = lanes_.size() != lanes;
-  for (std::uint16_t i = 0; i < functions_.size(); ++i) {
-    rearranged = rearranged || functions_[i].lane != lane_of(table.at(i));
-  }
   // A bucket's rate may be another one, so who waits for it looks again.
   std::vector<std::uint16_t> entering;
   for (std::uint16_t i = 0; i < functions_.size(); ++i) {
@@ -43,24 +35,24 @@ void sched_functions::configure(cycle_t t, const vport_table& table) {
   }
   waiting_.clear();
   if (rearranged) {
-    lanes_.assign(lanes, lane{});
+    lanes_.assign(urgencies.size(), lane{});
   }
   std::size_t enabled = 0;
   for (std::uint16_t i = 0; i < functions_.size(); ++i) {
-    const vport& port = table.at(i);
+    const port_share& share = shares[i];
     participant& each = functions_[i];
-    enabled += port.enabled ? 1 : 0;
-    each.tagged = port.vlan.has_value();
-    each.lane = lane_of(port);
-    each.quantum = std::int64_t{largest_} * (weighted ? std::max<unsigned>(port.weight, 1) : 1);
+    enabled += share.enabled ? 1 : 0;
+    each.tagged = share.tagged;
+    each.urgency = share.urgency;
+    each.lane = static_cast<std::uint8_t>(
+        std::lower_bound(urgencies.begin(), urgencies.end(), each.urgency) - urgencies.begin());
+    each.quantum = std::int64_t{largest_} * share.weight;
     each.balance = std::min(each.balance, rearranged ? 0 : each.quantum);
     each.round = rearranged ? 0 : each.round;
-    each.bucket.set_rate(t * period_, port.max_rate_mbps);
+    each.bucket.set_rate(t * period_, share.max_rate_mbps);
   }
   alone_ = enabled <= 1;
-  for (const std::uint16_t i : entering) {
-    enter(t, i);
-  }
+  return entering;
 }
 
 bool sched_functions::enter(cycle_t t, std::uint16_t number) {
@@ -125,6 +117,19 @@ void sched_functions::top_up(const lane& rounds, participant& each) {
     each.round = rounds.round;
     each.balance = std::min(each.balance + each.quantum, each.quantum);
   }
+}
+
+void sched_functions::begin_rounds() {
+  for (lane& each : lanes_) {
+    if (each.due.empty() && !each.spent.empty()) {
+      begin_round(each);
+    }
+  }
+}
+
+bool sched_functions::rounds_end() const {
+  return std::any_of(lanes_.begin(), lanes_.end(),
+                     [](const lane& each) { return each.due.empty() && !each.spent.empty(); });
 }
 
 /// Nobody has anything left of this one.

@@ -14,8 +14,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/port_share.h"
 #include "common/types.h"
-#include "common/vport.h"
 #include "tx_sched/number_list.h"
 #include "tx_sched/token_bucket.h"
 
@@ -24,11 +24,12 @@ namespace carillon {
 class sched_functions {
  public:
   /// `largest`: bytes on the wire of the largest packet.
-  sched_functions(const vport_table& table, std::uint32_t largest, ps_t period);
+  sched_functions(const std::vector<port_share>& shares, std::uint32_t largest, ps_t period);
 
   /// The table has changed. If urgencies have, functions take their places anew, in the order of
   /// their numbers; else they keep them: what a VF may change of its port costs nobody a turn.
-  void configure(cycle_t t, const vport_table& table);
+  /// Returns those that have to enter again, if they still have something to send.
+  std::vector<std::uint16_t> configure(cycle_t t, const std::vector<port_share>& shares);
 
   [[nodiscard]] std::size_t size() const { return functions_.size(); }
 
@@ -49,6 +50,13 @@ class sched_functions {
   /// It has nothing to send any more.
   void leave(std::uint16_t function);
 
+  /// Begins a round of each urgency of which nobody has anything left, before a turn is offered.
+  void begin_rounds();
+
+  /// A round will begin in the next cycle, whatever happens: it must not matter how often anybody
+  /// looks.
+  [[nodiscard]] bool rounds_end() const;
+
   /// Somebody may send.
   [[nodiscard]] bool any() const { return listed_ != 0; }
 
@@ -64,9 +72,6 @@ class sched_functions {
   bool serve(cycle_t t, Attempt attempt) {
     for (std::size_t i = lanes_.size(); i != 0; --i) {
       lane& each = lanes_[i - 1];
-      if (each.due.empty()) {
-        begin_round(each);
-      }
       if (serve(t, each.due, attempt) || serve(t, each.spent, attempt)) {
         return true;
       }
@@ -94,6 +99,7 @@ class sched_functions {
     place at = place::out;
     bool tagged = false;
     std::uint8_t lane = 0;
+    std::uint8_t urgency = 0;
     std::int64_t quantum = 0;
     std::int64_t balance = 0;  ///< bytes it may still send in this round
     std::uint64_t round = 0;   ///< in which it got its quantum last

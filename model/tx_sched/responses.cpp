@@ -1,7 +1,8 @@
 // tx_sched: what the responder wants to send.
+#include <algorithm>
 #include <utility>
 
-#include "tx_sched.h"
+#include "tx_sched/tx_sched_rules.h"
 
 namespace carillon {
 
@@ -11,28 +12,24 @@ namespace spec = stage_spec::tx_sched;
 
 }  // namespace
 
-void tx_sched::take_response(cycle_t t) {
-  if (!ports_.acknowledges.takeable(t)) {
-    return;
-  }
-  // Never refused: a responder has a bounded number of READs and atomics, and ACKs join.
-  const response_item item = ports_.acknowledges.take(t);
+void tx_sched_rules::hold_response(cycle_t t, const response_item& item) {
   if (queues_[item.qpn].reset) {
     return;
   }
-  CARILLON_CHECK(item.function < senders_.size(), "{}: an answer of function {} in cycle {}",
-                 path(), item.function, t);
+  CARILLON_CHECK(item.function < functions_.size(), "{}: an answer of function {} in cycle {}",
+                 ports_.acknowledges.name(), item.function, t);
   sched_responses& waiting = responses_[item.qpn];
   const name_id reason = waiting.empty() ? weight_reason_ : order_reason_;
   if (!waiting.add(item, held_history(item.trace, t, reason))) {
     nic_.counters.add(counter::AcksCoalesced);
     return;
   }
+  ++responses_held_;
   line_up(t, item.qpn);
 }
 
 /// Puts the QP in line if its next response may go; else its packets in payload_dma will.
-void tx_sched::line_up(cycle_t t, std::uint32_t qpn) {
+void tx_sched_rules::line_up(cycle_t t, std::uint32_t qpn) {
   sched_responses& waiting = responses_[qpn];
   if (waiting.in != response_line::none || waiting.empty()) {
     return;
@@ -49,22 +46,37 @@ void tx_sched::line_up(cycle_t t, std::uint32_t qpn) {
   }
   waiting.in = response_line::reads;
   waiting.function = waiting.front().item.function;
-  reads_.push(senders_[waiting.function].reads, qpn);
-  enter(t, waiting.function);
-}
-
-/// The QP was reset.
-void tx_sched::forget_responses(std::uint32_t qpn) {
-  sched_responses& waiting = responses_[qpn];
-  waiting.reset();
-  if (waiting.in == response_line::reads) {
-    waiting.in = response_line::none;
-    reads_.erase(senders_[waiting.function].reads, qpn);
-    leave_if_done(waiting.function);
+  if (reads_.push(waiting.function, qpn)) {
+    enter(t, waiting.function);
   }
 }
 
-packet_item tx_sched::response_of(cycle_t t, std::uint32_t qpn) {
+/// What it stood in line for is gone.
+void tx_sched_rules::leave_line(std::uint32_t qpn) {
+  sched_responses& waiting = responses_[qpn];
+  if (waiting.in == response_line::reads) {
+    waiting.in = response_line::none;
+    reads_.erase(qpn);
+    doubtful_.push(waiting.function);
+  }
+}
+
+/// The QP was reset.
+void tx_sched_rules::forget_responses(std::uint32_t qpn) {
+  sched_responses& waiting = responses_[qpn];
+  responses_held_ -= waiting.size();
+  ends_ -= waiting.ends();
+  waiting.reset();
+  leave_line(qpn);
+}
+
+/// The responder can be told of it when its answer has left.
+bool tx_sched_rules::room_to_answer(std::uint32_t qpn) const {
+  const sched_responses& waiting = responses_[qpn];
+  return !waiting.front().item.saved || !waiting.ending() || ends_ + answered_.size() < spec::Saved;
+}
+
+packet_item tx_sched_rules::response_of(cycle_t t, std::uint32_t qpn) {
   sched_responses& waiting = responses_[qpn];
   held_response& front = waiting.front();
   const response_item item = front.item;
@@ -73,75 +85,86 @@ packet_item tx_sched::response_of(cycle_t t, std::uint32_t qpn) {
   packet.order = order_++;
   packet.life = static_cast<std::uint8_t>(queues_[qpn].lives);
   // The next packet waited for those before it, now for its turn.
-  if (!waiting.cut(packet)) {
+  if (waiting.cut(packet)) {
+    --responses_held_;
+  } else {
     front.history = held_history(packet.trace, t, weight_reason_);
   }
   if (packet.payload != 0) {
-    waiting.to_payload(item.saved && packet.last, item.generation);
+    const bool ends = item.saved && packet.last;
+    waiting.to_payload(ends, item.generation);
+    ++reads_inside_;
+    ends_ += ends ? 1 : 0;
   } else if (item.saved) {
     answered_.push({{}, qpn, item.generation});
   }
   return packet;
 }
 
-bool tx_sched::grant_control(cycle_t t) {
-  while (!controls_.empty()) {
-    const std::uint32_t qpn = controls_.front();
-    sched_responses& waiting = responses_[qpn];
-    if (waiting.empty() || waiting.reads()) {  // it was reset
-      controls_.pop();
-      waiting.in = response_line::none;
-      line_up(t, qpn);
-      continue;
-    }
-    if (!ports_.direct.has_credit(t)) {
-      ports_.direct.ask_credit(t);
-      waiting.front().history.waits_for(context_, site(), t, direct_reason_);
-      return false;
-    }
-    packet_item packet = response_of(t, qpn);
-    functions_.charge(t, packet.function, cost_of(packet));
-    ports_.direct.push(t, spec::Latency, std::move(packet));
+/// True if the cycle is used: by an answer, or by a QP that had stood in line in a former life.
+bool tx_sched_rules::grant_control(cycle_t t) {
+  if (controls_.empty()) {
+    return false;
+  }
+  const std::uint32_t qpn = controls_.front();
+  sched_responses& waiting = responses_[qpn];
+  if (waiting.empty() || waiting.reads() || !waiting.grantable()) {  // it was reset
     controls_.pop();
     waiting.in = response_line::none;
     line_up(t, qpn);
     return true;
   }
-  return false;
+  if (!ports_.direct.has_credit(t)) {
+    ports_.direct.ask_credit(t);
+    waiting.front().history.waits_for(context_, site(), t, direct_reason_);
+    return false;
+  }
+  if (!room_to_answer(qpn)) {
+    waiting.front().history.waits_for(context_, site(), t, answered_reason_);
+    return false;
+  }
+  packet_item packet = response_of(t, qpn);
+  functions_.charge(t, packet.function, cost_of(packet));
+  ports_.direct.reserve(t, 1);
+  direct.push({std::move(packet), t, t + spec::Latency});
+  controls_.pop();
+  waiting.in = response_line::none;
+  line_up(t, qpn);
+  return true;
 }
 
 /// Bytes on the wire; -1 if the function has no READ data that can go.
-std::int64_t tx_sched::grant_read(cycle_t t, sender& from) {
-  while (!from.reads.empty()) {
-    const std::uint32_t qpn = from.reads.first;
-    sched_responses& waiting = responses_[qpn];
-    if (waiting.empty() || !waiting.reads() || !waiting.grantable()) {  // it failed
-      reads_.erase(from.reads, qpn);
-      waiting.in = response_line::none;
-      line_up(t, qpn);
-      continue;
-    }
-    held_response& front = waiting.front();
-    const bool fetched = front.item.length != 0;
-    stream<packet_item>& output = fetched ? ports_.payload : ports_.direct;
-    if (!output.has_credit(t)) {
-      output.ask_credit(t);
-      front.history.waits_for(context_, site(), t, fetched ? payload_reason_ : direct_reason_);
-      return -1;
-    }
-    packet_item packet = response_of(t, qpn);
-    const std::uint32_t cost = cost_of(packet);
-    output.push(t, spec::Latency, std::move(packet));
-    nic_.counters.add(counter::TxReadResponses);
-    reads_.erase(from.reads, qpn);
-    waiting.in = response_line::none;
-    line_up(t, qpn);
-    return cost;
+std::int64_t tx_sched_rules::grant_read(cycle_t t, std::uint16_t function) {
+  if (reads_.empty(function)) {
+    return -1;
   }
-  return -1;
+  const std::uint32_t qpn = reads_.first(function);
+  sched_responses& waiting = responses_[qpn];
+  held_response& front = waiting.front();
+  const bool fetched = front.item.length != 0;
+  stream<packet_item>& output = fetched ? ports_.payload : ports_.direct;
+  if (!output.has_credit(t)) {
+    output.ask_credit(t);
+    front.history.waits_for(context_, site(), t, fetched ? payload_reason_ : direct_reason_);
+    return -1;
+  }
+  const unsigned may_fail = std::min(reads_inside_, stage_spec::payload_dma::LeftDepth);
+  if (!room_to_answer(qpn) || may_fail + failures_.size() >= spec::Failures) {
+    front.history.waits_for(context_, site(), t, answered_reason_);
+    return -1;
+  }
+  packet_item packet = response_of(t, qpn);
+  const std::uint32_t cost = cost_of(packet);
+  output.reserve(t, 1);
+  (fetched ? payload : direct).push({std::move(packet), t, t + spec::Latency});
+  nic_.counters.add(counter::TxReadResponses);
+  reads_.erase(qpn);
+  waiting.in = response_line::none;
+  line_up(t, qpn);
+  return cost;
 }
 
-void tx_sched::report_answered(cycle_t t) {
+void tx_sched_rules::report_answered(cycle_t t) {
   if (answered_.empty()) {
     return;
   }
@@ -149,13 +172,15 @@ void tx_sched::report_answered(cycle_t t) {
     ports_.answered.ask_credit(t);
     return;
   }
-  ports_.answered.push(t, 1, answered_.pop());
-  if (!answered_.empty()) {
+  ports_.answered.reserve(t, 1);
+  const bool full = ends_ + answered_.size() >= spec::Saved;
+  answered.push({answered_.pop(), t, t + 1});
+  if (full || !answered_.empty()) {
     wake(t + 1);
   }
 }
 
-void tx_sched::report_failures(cycle_t t) {
+void tx_sched_rules::report_failures(cycle_t t) {
   if (failures_.empty()) {
     return;
   }
@@ -163,7 +188,8 @@ void tx_sched::report_failures(cycle_t t) {
     ports_.failures.ask_credit(t);
     return;
   }
-  ports_.failures.push(t, 1, failures_.pop());
+  ports_.failures.reserve(t, 1);
+  failures.push({failures_.pop(), t, t + 1});
   if (!failures_.empty()) {
     wake(t + 1);
   }

@@ -34,6 +34,14 @@ work_kind work_kind_of(std::uint8_t wqe_opcode) {
   }
 }
 
+sched_flags sched_flags_of(std::uint8_t fm_ce_se) {
+  std::array<std::uint8_t, ctrl_seg::Size> raw{};
+  raw[ctrl_seg::at::Ce] = fm_ce_se;
+  const ctrl_seg control = ctrl_seg::unpack(raw.data());
+  const bool event = control.ce == completion_mode::AlwaysWithEvent;
+  return {event || control.ce == completion_mode::Always, event, control.se != 0};
+}
+
 std::uint32_t packets_of(std::uint32_t bytes, std::uint32_t mtu) {
   return bytes == 0 ? 1 : (bytes - 1) / mtu + 1;
 }
@@ -51,6 +59,24 @@ std::uint32_t held_work::next_psns() const {
     default:
       return 1;
   }
+}
+
+void sched_queue::begin() {
+  held_work& head = works.front();
+  if (head.begun) {
+    return;
+  }
+  head.begun = true;
+  head.first_psn = (psn - head.offset / head.mtu) & PsnMask;
+  const auto behind = static_cast<std::uint16_t>(head.item.wqe_index + head.item.wqebbs);
+  if (static_cast<std::int16_t>(behind - begun_to) > 0) {
+    begun_to = behind;
+  }
+}
+
+std::uint8_t sched_queue::head_syndrome() const {
+  return flushing != 0 ? static_cast<std::uint8_t>(cqe_syndrome::WrFlushed)
+                       : works.front().item.syndrome;
 }
 
 sched_hold sched_queue::hold(std::uint32_t window) const {

@@ -26,6 +26,15 @@ enum class work_kind : std::uint8_t {
 /// Packets of a message of so many bytes.
 [[nodiscard]] std::uint32_t packets_of(std::uint32_t bytes, std::uint32_t mtu);
 
+/// What byte 11 of the control segment says of a completion.
+struct sched_flags {
+  bool signaled = false;
+  bool event = false;
+  bool solicited = false;
+};
+
+[[nodiscard]] sched_flags sched_flags_of(std::uint8_t fm_ce_se);
+
 /// A work request that waits or is being sent.
 struct held_work {
   work_item item;
@@ -65,6 +74,7 @@ struct sched_queue {
   std::uint32_t max_reads = 1;
   std::uint32_t deficit = 0;  ///< bytes it may still send in its turn, or is owed for the next
   std::uint32_t since_ack_request = 0;
+  unsigned flushing = 0;               ///< so many works are flushed, whatever they say
   std::uint32_t to_payload = 0;        ///< packets ever given to payload_dma
   std::uint32_t left_payload = 0;      ///< of those, how many have left it
   std::uint32_t stale_in_payload = 0;  ///< the first so many were granted before a restart
@@ -78,6 +88,7 @@ struct sched_queue {
   bool parked = false;      ///< not in the round: its head is held
   std::uint32_t lives = 0;  ///< resets: the epochs of one life are not those of the next
   bool noting = false;      ///< in line to send a note
+  bool marking = false;     ///< in line to send its mark
   bool ready = false;       ///< it was moved to RTS
   bool ipv6 = false;        ///< of its path
   bool tagged = false;
@@ -96,6 +107,17 @@ struct sched_queue {
 
   [[nodiscard]] bool passed(std::uint32_t after) const {
     return static_cast<std::int32_t>(left_payload - after) >= 0;
+  }
+
+  /// The head has its first grant.
+  void begin();
+
+  /// With what the head fails, or 0.
+  [[nodiscard]] std::uint8_t head_syndrome() const;
+
+  /// It owes the requester a mark, and nothing that has begun is left.
+  [[nodiscard]] bool drained() const {
+    return mark_wanted && notes.empty() && (works.empty() || !works.front().begun);
   }
 
   /// What keeps the head from its next packet, with a window of so many packets.

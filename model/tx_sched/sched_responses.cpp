@@ -72,14 +72,21 @@ bool sched_responses::cut(packet_item& packet) {
   return packet.last;
 }
 
-void sched_responses::fail(std::uint32_t psn) {
+bool sched_responses::ending() const {
+  const held_response& front = waiting_.front();
+  return !reads() || front.granted + 1 == packets_of(front.item.length, mtu_of(front.item));
+}
+
+bool sched_responses::fail(std::uint32_t psn) {
   if (waiting_.empty() || !reads()) {
-    return;
+    return false;
   }
   const held_response& front = waiting_.front();
-  if (front.granted != 0 && psn_distance(front.item.psn, psn) < front.granted) {
-    waiting_.pop();
+  if (front.granted == 0 || psn_distance(front.item.psn, psn) >= front.granted) {
+    return false;
   }
+  waiting_.pop();
+  return true;
 }
 
 }  // namespace carillon

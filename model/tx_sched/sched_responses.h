@@ -27,6 +27,14 @@ class sched_responses {
 
   [[nodiscard]] bool empty() const { return waiting_.empty(); }
 
+  [[nodiscard]] unsigned size() const { return static_cast<unsigned>(waiting_.size()); }
+
+  /// Saved READs whose last packet is in payload_dma.
+  [[nodiscard]] unsigned ends() const { return static_cast<unsigned>(ends_.size()); }
+
+  /// The next packet is the last of what is in front.
+  [[nodiscard]] bool ending() const;
+
   [[nodiscard]] held_response& front() { return waiting_.front(); }
 
   [[nodiscard]] const held_response& front() const { return waiting_.front(); }
@@ -68,8 +76,9 @@ class sched_responses {
   /// A packet that left just now belongs to a QP that was reset since.
   [[nodiscard]] bool stale() const { return stale_ != 0; }
 
-  /// The packet of that PSN could not be read: nothing more of its READ is sent.
-  void fail(std::uint32_t psn);
+  /// The packet of that PSN could not be read: nothing more of its READ is sent. True if something
+  /// was left of it.
+  bool fail(std::uint32_t psn);
 
   /// What waits is forgotten, what is on its way goes on.
   void reset() {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "common/port_share.h"
 #include "common/types.h"
 
 namespace carillon {
@@ -21,8 +22,7 @@ class token_bucket {
   void set_rate(ps_t now, std::uint32_t mbps) {
     refill(now);
     since_ = now;
-    rate_ = static_cast<std::int64_t>(((std::uint64_t{mbps} << Fraction) + MbpsPerByteNs / 2) /
-                                      MbpsPerByteNs);
+    rate_ = rate_parts(mbps);
     if (mbps == 0) {
       level_ = room_;
     }
@@ -51,9 +51,7 @@ class token_bucket {
   void charge(std::uint32_t bytes) { level_ = std::max(level_ - bytes * Byte, -room_); }
 
  private:
-  static constexpr unsigned Fraction = 24;
-  static constexpr std::int64_t Byte = 1000 * (std::int64_t{1} << Fraction);
-  static constexpr std::uint64_t MbpsPerByteNs = 8000;
+  static constexpr std::int64_t Byte = 1000 * (std::int64_t{1} << RateFraction);
 
   std::int64_t room_;
   std::int64_t level_;

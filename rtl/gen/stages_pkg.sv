@@ -87,7 +87,14 @@ package stages_pkg;
   localparam int unsigned TxSchedDepth = 16;
   localparam int unsigned TxSchedOutstanding = 0;
   localparam int unsigned TxSchedMaxBeats = 1;
+  localparam int unsigned TxSchedFunctions = 65;
   localparam int unsigned TxSchedWorkSlots = 64;
+  localparam int unsigned TxSchedWorks = 1024;
+  localparam int unsigned TxSchedPlaces = 128;
+  localparam int unsigned TxSchedNotes = 512;
+  localparam int unsigned TxSchedResponses = 2048;
+  localparam int unsigned TxSchedSaved = 128;
+  localparam int unsigned TxSchedFailures = 256;
 
   // gather list of a packet to read requests to packet buffer, store and forward
   localparam int unsigned PayloadDmaLatency = 200;

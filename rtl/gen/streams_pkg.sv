@@ -102,6 +102,21 @@ package streams_pkg;
     RxRefusalCongestion = 5'h16
   } rx_refusal_e;
 
+  // How the requester governs a send queue. The codes are those of send_control_kind.
+  typedef enum logic [1:0] {
+    ControlKindProgress = 2'h0,
+    ControlKindHalt = 2'h1,
+    ControlKindRestart = 2'h2,
+    ControlKindError = 2'h3
+  } control_kind_e;
+
+  // An answer to send. The codes are those of response_kind.
+  typedef enum logic [1:0] {
+    AnswerKindAcknowledge = 2'h0,
+    AnswerKindAtomic = 2'h1,
+    AnswerKindRead = 2'h2
+  } answer_kind_e;
+
   // 64 bytes of a send WQE, wqe_fetch to wqe_parser. All fields but first, last and data are the
   // same in every beat of a WQE; bytes beyond the WQE are zero.
   typedef struct packed {
@@ -611,16 +626,6 @@ package streams_pkg;
   } payload_beat_t;
   localparam int unsigned PayloadBeatWidth = 1417;
 
-  // A packet has left payload_dma, to tx_sched.
-  typedef struct packed {
-    logic [31:0] trace_id;  // message, 0 for none
-    logic [23:0] qpn;  // local QP
-    logic response;  // it is a READ response
-    logic [23:0] psn;  // packet sequence number
-    logic [2:0] status;
-  } payload_note_t;
-  localparam int unsigned PayloadNoteWidth = 84;
-
   // Packet without payload or with inline payload, tx_sched to packet_builder: one beat. Bytes
   // beyond the payload are zero.
   typedef struct packed {
@@ -696,6 +701,189 @@ package streams_pkg;
     logic found;  // an enabled port has that address and takes that VLAN
   } vport_route_t;
   localparam int unsigned VportRouteWidth = 1;
+
+  // A packet has left payload_dma, to tx_sched.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [23:0] qpn;  // local QP
+    logic response;  // it is a READ response
+    logic [23:0] psn;  // packet sequence number
+    logic [2:0] status;
+  } payload_note_t;
+  localparam int unsigned PayloadNoteWidth = 84;
+
+  // Change of a QP's state, pcie_endpoint to tx_sched.
+  typedef struct packed {
+    logic [23:0] qpn;  // QP
+    logic [2:0] state;  // its new state; qp_state_e
+    logic [2:0] service;  // transport service; qp_service_e
+    logic [23:0] send_psn;  // of its first packet
+    logic ipv6;  // of its path
+    logic has_vlan;  // its path has a VLAN
+    logic [511:0] requester;  // its requester line as the command has left it
+  } sched_command_t;
+  localparam int unsigned SchedCommandWidth = 568;
+
+  // The requester governs a send queue, requester to tx_sched.
+  typedef struct packed {
+    logic [1:0] kind;  // how; control_kind_e
+    logic [23:0] qpn;  // QP
+    logic [7:0] epoch;  // go-back count of the queue from now on
+    logic [23:0] psn;  // oldest packet that is not acknowledged, or the one to go on at
+    logic [23:0] skip;  // packets into the WQE to go on at
+    logic [15:0] wqe_index;  // WQE to go on at
+    logic [7:0] reads_done;  // READs and atomics that were answered
+  } control_beat_t;
+  localparam int unsigned ControlBeatWidth = 106;
+
+  // An answer to send, responder to tx_sched.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [1:0] kind;  // what it is; answer_kind_e
+    logic [15:0] function_id;  // owner of the QP
+    logic [23:0] qpn;  // local QP
+    logic [23:0] psn;  // of the packet that is answered; of a READ, of its first response
+    logic [7:0] syndrome;  // AETH
+    logic [23:0] msn;  // AETH
+    logic saved;  // the responder wants to know when it has left
+    logic [7:0] generation;  // of the QP in the responder, for that
+    logic [63:0] atomic_result;  // original value of an atomic
+    logic [63:0] address;  // READ: virtual address
+    logic [31:0] rkey;  // READ: its key
+    logic [31:0] length;  // READ: bytes
+    logic [2:0] mtu_code;  // READ: path MTU; mtu_code_e
+    logic paged;  // READ: addresses must be translated
+    logic [63:0] writes_before;
+  } response_beat_t;
+  localparam int unsigned ResponseBeatWidth = 399;
+
+  // What the requester is told of a granted packet, or of a WQE that ends without one, tx_sched
+  // to requester: one beat.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [23:0] qpn;  // QP
+    logic [7:0] epoch;  // go-back count of the send queue
+    logic [23:0] psn;  // of the packet
+    logic [23:0] first_psn;  // of the WQE
+    logic [23:0] last_psn;  // of the WQE
+    logic last;  // last packet of the WQE
+    logic no_packet;  // the WQE sends nothing
+    logic drain_mark;  // no WQE: what had begun before SQD has been told
+    logic ack_request;  // the packet asks for an acknowledge
+    logic [15:0] wqe_index;  // index of the WQE
+    logic [4:0] wqebbs;  // basic blocks it occupies
+    logic [7:0] opcode;  // operation
+    logic [2:0] service;  // transport service; qp_service_e
+    logic [2:0] mtu_code;  // path MTU; mtu_code_e
+    logic signaled;  // it writes a CQE
+    logic solicited_event;  // its completion raises an event
+    logic [7:0] syndrome;  // not None: it completes with this; cqe_syndrome_e
+    logic [7:0] vendor_syndrome;  // which of the reasons; vendor_syndrome_e
+    logic [31:0] length;  // bytes of payload
+    logic [23:0] send_cqn;  // CQ of the send queue
+    logic [15:0] function_id;  // owner of the QP
+    logic paged;  // READ, atomic: a key of the data segments has a page list
+    logic [4:0] sge_count;  // READ, atomic: data segments
+    logic [3839:0] segments;  // READ, atomic: data segments, 16 bytes each, zero beyond the last
+  } sent_beat_t;
+  localparam int unsigned SentBeatWidth = 4111;
+
+  // The data of a READ could not be read, tx_sched to responder.
+  typedef struct packed {
+    logic [23:0] qpn;  // QP
+    logic [23:0] psn;  // the response stops before this packet
+  } read_failure_beat_t;
+  localparam int unsigned ReadFailureBeatWidth = 48;
+
+  // The answer to a saved READ or atomic has left, tx_sched to responder.
+  typedef struct packed {
+    logic [23:0] qpn;  // QP
+    logic [7:0] generation;  // of the QP in the responder
+  } answered_beat_t;
+  localparam int unsigned AnsweredBeatWidth = 32;
+
+  // What counts for tx_sched of a virtual port: a level from pcie_endpoint, one for each
+  // function, function 0 in the low bits.
+  typedef struct packed {
+    logic enabled;  // the function is initialised and its link is up
+    logic has_vlan;  // its frames carry a tag, whatever its QPs say
+    logic [15:0] weight;  // largest packets a round, at least one
+    logic [7:0] urgency;  // the highest goes first
+    logic [47:0] refill;
+  } vport_share_t;
+  localparam int unsigned VportShareWidth = 74;
+
+  // What tx_sched keeps of a QP in line to choose among them: inside the stage, no stream.
+  typedef struct packed {
+    logic [10:0] head;  // slot of its first work request
+    logic [10:0] works;  // work requests
+    logic draining;  // SQD
+    logic fails;  // its next one completes with an error
+    logic held;  // it may not go on
+    logic silent;  // it sends nothing
+    logic invalidates;  // it ends a key
+    logic fetched;  // the payload of its packet must be fetched
+    logic overtakes;  // its packet would pass others in payload_dma
+    logic reliable;  // the requester is told of its packet
+  } sched_class_t;
+  localparam int unsigned SchedClassWidth = 30;
+
+  // What tx_sched keeps of a send queue: inside the stage, no stream.
+  typedef struct packed {
+    logic [23:0] psn;  // of the next packet
+    logic [23:0] acked;  // oldest one without acknowledge
+    logic [15:0] reads;  // READs and atomics without an answer
+    logic [7:0] max_reads;  // so many may be
+    logic [15:0] deficit;  // bytes it may still send in its turn
+    logic [15:0] since_ack_request;  // packets
+    logic [15:0] to_payload;  // packets ever given to payload_dma
+    logic [15:0] left_payload;  // of those, how many have left it
+    logic [15:0] stale_in_payload;  // the first so many were granted before a restart
+    logic [23:0] resume_skip;  // packets into the next message
+    logic [15:0] begun_to;  // WQE index behind the last one that has begun
+    logic [15:0] function_id;  // of its works
+    logic [7:0] epoch;  // go-back count
+    logic [7:0] lives;  // resets
+    logic [10:0] flushing;  // so many works are flushed
+    logic [10:0] works;  // work requests held
+    logic [10:0] head;  // slot of the first
+    logic [10:0] tail;  // slot of the last
+    logic [31:0] offset;  // of the first: bytes granted so far
+    logic [23:0] first_psn;  // of the first
+    logic begun;  // the first has had a grant
+    logic [9:0] notes;  // notes held
+    logic [8:0] note_head;  // slot of the first
+    logic [8:0] note_tail;  // slot of the last
+    logic [15:0] note_after;  // the first may go when so many packets have left payload_dma
+    logic resume;  // the next work begins inside its message
+    logic noting;  // in line to send a note
+    logic marking;  // in line to send its mark
+    logic ready;  // it was moved to RTS
+    logic ipv6;  // of its path
+    logic has_vlan;  // of its path
+    logic unreliable;  // UC, UD
+    logic reset;  // what comes is dropped
+    logic error;  // everything is flushed
+    logic failed;  // a WQE failed
+    logic draining;  // SQD
+    logic invalidates;  // it has ended keys
+    logic mark_wanted;  // the requester is to be told when it is drained
+  } sched_row_t;
+  localparam int unsigned SchedRowWidth = 382;
+
+  // What tx_sched keeps of a QP's responses: inside the stage, no stream.
+  typedef struct packed {
+    logic [11:0] count;  // responses held
+    logic [11:0] head;  // slot of the first
+    logic [11:0] tail;  // slot of the last
+    logic [23:0] granted;  // packets of the first, a READ
+    logic in_controls;  // in line for an acknowledge or an atomic result
+    logic in_reads;  // in line for READ data
+    logic [7:0] given;  // packets ever given to payload_dma
+    logic [8:0] in_payload;  // packets inside it
+    logic [8:0] stale;  // of those, how many are of a former life
+  } sched_answers_t;
+  localparam int unsigned SchedAnswersWidth = 88;
 
 endpackage
 /* verilator lint_on UNUSEDPARAM */

@@ -1,0 +1,253 @@
+// What tx_sched does with what it takes. It follows from the inputs, the level and the room at the
+// outputs alone, and all that it holds is bounded.
+//
+// In a cycle, each seeing what the one before did: the virtual ports, a command, a control, a
+// packet that has left payload_dma, a work request, a response, marks, held notes, failures,
+// functions whose rate lets them send again, the grant, answers that have left, QPs that find a
+// place.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "common/held_history.h"
+#include "common/items.h"
+#include "common/level.h"
+#include "common/nic_shared.h"
+#include "common/ring.h"
+#include "common/stream.h"
+#include "common/twin.h"
+#include "common/vport.h"
+#include "gen/stages.h"
+#include "tx_sched/functions.h"
+#include "tx_sched/sched_queue.h"
+#include "tx_sched/sched_responses.h"
+#include "tx_sched/turn_lists.h"
+
+namespace carillon {
+
+struct tx_sched_ports {
+  enum index_e : unsigned {
+    Work,
+    Acknowledges,
+    Left,
+    Commands,
+    Controls,
+    Payload,
+    Direct,
+    Sent,
+    Refetches,
+    Invalidations,
+    Failures,
+    Answered
+  };
+
+  stream<work_item>& work;
+  stream<response_item>& acknowledges;  ///< all responses, from responder
+  stream<payload_left>& left;
+  stream<qp_command>& commands;
+  stream<send_control>& controls;           ///< from requester
+  stream<packet_item>& payload;             ///< to payload_dma
+  stream<packet_item>& direct;              ///< past it, to packet_builder
+  stream<sent_packet>& sent;                ///< to requester
+  stream<refetch>& refetches;               ///< to wqe_fetch
+  stream<key_invalidation>& invalidations;  ///< to qpc_ram
+  stream<response_failure>& failures;       ///< to responder
+  stream<response_left>& answered;          ///< to responder
+  level<vport_table>& vports;
+
+  [[nodiscard]] std::vector<stream_base*> all() const {
+    return {&work,   &acknowledges, &left,      &commands,      &controls, &payload,
+            &direct, &sent,         &refetches, &invalidations, &failures, &answered};
+  }
+
+  [[nodiscard]] twin_levels levels() const { return {&vports}; }
+};
+
+class tx_sched_rules final : public twin_rules {
+ public:
+  template <class T>
+  struct leaving {
+    T item;
+    cycle_t pushed = 0;
+    cycle_t visible = 0;
+  };
+
+  tx_sched_rules(nic_shared& nic, trace_site site, const tx_sched_ports& io);
+
+  std::vector<wait_list> waits() override;
+  departure departs(unsigned port, cycle_t visible) override;
+
+  /// Does in cycle t what the items taken in it lead to, and whatever else is due.
+  void settle(cycle_t t) override;
+
+  /// No work request can be taken in cycle t. A slot that comes free in it serves from the next one
+  /// on. Functions that share the wire do not share slots: who may not send would keep out the
+  /// others.
+  [[nodiscard]] bool slots_full(cycle_t t) const {
+    return settled_ == t ? slots_were_full_ : slots_full();
+  }
+
+  /// No response can.
+  [[nodiscard]] bool responses_full(cycle_t t) const {
+    return settled_ == t ? responses_were_full_ : responses_full();
+  }
+
+  /// After settle(): the next cycle in which something is due that no item brings about.
+  [[nodiscard]] cycle_t next() const { return next_; }
+
+  ring<leaving<packet_item>> payload;
+  ring<leaving<packet_item>> direct;
+  ring<leaving<sent_packet>> sent;
+  ring<leaving<refetch>> refetches;
+  ring<leaving<key_invalidation>> invalidations;
+  ring<leaving<response_failure>> failures;
+  ring<leaving<response_left>> answered;
+
+ private:
+  /// Remembers what was taken of an input in the present cycle.
+  template <class T>
+  struct input_tap final : stream_tap<T> {
+    void on_take(cycle_t /*t*/, const T& item) override { taken = item; }
+
+    std::optional<T> taken;
+  };
+
+  enum class outcome : std::uint8_t { granted, blocked, parked };
+
+  // What comes in (tx_sched_rules.cpp)
+  void command(cycle_t t, const qp_command& item);
+  void start(sched_queue& queue, const qp_command& item);
+  void discard(std::uint32_t qpn);
+  void control(cycle_t t, const send_control& item);
+  void has_left(cycle_t t, const payload_left& item);
+  void payload_failed(cycle_t t, const payload_left& item);
+  void hold_work(cycle_t t, work_item&& item);
+  void drop_stale(cycle_t t, std::uint32_t qpn);
+  void forget_works(sched_queue& queue);
+
+  // Functions (turns.cpp)
+  void look_at_vports(cycle_t t);
+  void let_in(cycle_t t);
+  bool grant_function(cycle_t t);
+  std::int64_t offer(cycle_t t, std::uint16_t function);
+  void enter(cycle_t t, std::uint16_t function);
+  void leave_if_done(std::uint16_t function);
+  void sweep();
+  void fronts_wait_for(cycle_t t, std::uint16_t function, name_id reason);
+  [[nodiscard]] std::uint32_t cost_of(const packet_item& packet) const;
+  void admit(cycle_t t);
+
+  // Requests (requests.cpp)
+  std::int64_t grant_request(cycle_t t, std::uint16_t function);
+  outcome try_grant(cycle_t t, std::uint32_t qpn);
+  outcome grant_local(cycle_t t, std::uint32_t qpn);
+  outcome fail(cycle_t t, std::uint32_t qpn);
+  outcome block(cycle_t t, std::uint32_t qpn, name_id reason);
+  packet_item packet_of(sched_queue& queue, const held_work& head, trace_ref history);
+  void finish_work(cycle_t t, std::uint32_t qpn);
+  void enter_round(cycle_t t, std::uint32_t qpn);
+  void leave_round(std::uint32_t qpn);
+
+  // Notes (notes.cpp)
+  [[nodiscard]] sent_packet note_of(const sched_queue& queue, const held_work& head,
+                                    trace_ref history) const;
+  void add_note(cycle_t t, std::uint32_t qpn, sent_packet note);
+  void forget_notes(sched_queue& queue);
+  void line_up_note(std::uint32_t qpn);
+  void send_notes(cycle_t t);
+  void push_note(cycle_t t, sent_packet note);
+  void see_drained(std::uint32_t qpn);
+  void send_marks(cycle_t t);
+
+  // Responses (responses.cpp)
+  void hold_response(cycle_t t, const response_item& item);
+  packet_item response_of(cycle_t t, std::uint32_t qpn);
+  bool grant_control(cycle_t t);
+  std::int64_t grant_read(cycle_t t, std::uint16_t function);
+  void line_up(cycle_t t, std::uint32_t qpn);
+  void leave_line(std::uint32_t qpn);
+  void forget_responses(std::uint32_t qpn);
+  [[nodiscard]] bool room_to_answer(std::uint32_t qpn) const;
+  void report_failures(cycle_t t);
+  void report_answered(cycle_t t);
+
+  [[nodiscard]] bool slots_full() const {
+    return works_ == stage_spec::tx_sched::Works ||
+           (held_ >= stage_spec::tx_sched::WorkSlots && functions_.alone());
+  }
+
+  [[nodiscard]] bool responses_full() const {
+    return responses_held_ == stage_spec::tx_sched::Responses;
+  }
+
+  [[nodiscard]] bool anything_waits() const { return functions_.any() || !controls_.empty(); }
+
+  [[nodiscard]] bool nothing_of(std::uint16_t function) const {
+    return requests_.empty(function) && reads_.empty(function);
+  }
+
+  void wake(cycle_t t) { next_ = std::min(next_, t); }
+
+  [[nodiscard]] ps_t time_of(cycle_t t) const { return context_.clock.time_of(t); }
+
+  [[nodiscard]] trace_site site() const { return site_; }
+
+  nic_shared& nic_;
+  sim_context& context_;
+  trace_site site_;
+  tx_sched_ports ports_;
+  std::vector<sched_queue> queues_;
+  std::vector<sched_responses> responses_;
+  sched_functions functions_;
+  turn_lists requests_;
+  turn_lists reads_;                ///< QPs whose next response is READ data
+  std::uint64_t vports_seen_ = 0;   ///< changes of the level
+  std::vector<port_share> shares_;  ///< what of it counts here
+  std::uint32_t sent_bytes_ = 0;    ///< on the wire, of the packet just granted; 0 if nobody asks
+  cycle_t next_work_ = NeverCycle;  ///< a work request will be complete
+  ring<std::uint16_t> doubtful_;    ///< functions that may have nothing left
+  ring<std::uint32_t> controls_;  ///< QPs whose next response is an acknowledge or an atomic result
+  ring<std::uint32_t> noting_;    ///< QPs with a held note that may go
+  ring<std::uint32_t> marks_;     ///< QPs that owe the requester a mark, and can give it
+  ring<response_failure> failures_;
+  ring<response_left> answered_;
+  std::uint64_t order_ = 0;
+  unsigned held_ = 0;    ///< slots: work requests, those of QPs in SQD excepted
+  unsigned works_ = 0;   ///< work requests
+  unsigned notes_ = 0;   ///< held
+  unsigned inside_ = 0;  ///< packets of requests in payload_dma: each may fail, and lead to a note
+  unsigned reads_inside_ = 0;
+  unsigned ends_ = 0;  ///< saved READs whose last packet is there
+  unsigned responses_held_ = 0;
+  const std::uint32_t quantum_;
+  const std::uint32_t window_;
+  const std::uint32_t ack_interval_;
+  cycle_t settled_ = NeverCycle;
+  cycle_t next_ = NeverCycle;
+  cycle_t sent_free_ = 0;  ///< of the notes' stream: the RTL pushes later
+  bool slots_were_full_ = false;
+  bool responses_were_full_ = false;
+  input_tap<work_item> work_;
+  input_tap<response_item> response_;
+  input_tap<payload_left> left_;
+  input_tap<qp_command> command_;
+  input_tap<send_control> control_;
+  name_id order_reason_;
+  name_id weight_reason_;
+  name_id rate_reason_;
+  name_id payload_reason_;
+  name_id direct_reason_;
+  name_id overtake_reason_;
+  name_id sent_reason_;
+  name_id invalidate_reason_;
+  name_id answered_reason_;
+  name_id data_reason_;
+  std::array<name_id, SchedHolds> hold_reasons_{};
+};
+
+}  // namespace carillon

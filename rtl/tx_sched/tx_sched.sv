@@ -1,0 +1,634 @@
+// tx_sched: which QP sends its next packet. Cycle by cycle the same as model/tx_sched;
+// docs/stages/tx_sched.md has the rules and the timing.
+//
+// In a cycle, each seeing what the one before did: a command, a control, a packet that has left
+// payload_dma, a work request, a response, a mark, a held note, the choice, and the packet. The
+// steps of send queues are in tx_sched_steps, those of responses in tx_sched_responses; here they
+// meet.
+`include "assertions.svh"
+
+module tx_sched #(
+    localparam int unsigned Functions  = stages_pkg::TxSchedFunctions,
+    localparam int unsigned ShareWidth = streams_pkg::VportShareWidth
+) (
+    input logic clk_i,  // core clock
+    input logic rst_ni, // synchronous reset, active low
+
+    input logic [ShareWidth*Functions-1:0] vports_i,        // the virtual ports - pcie_endpoint
+    input logic [ 31:0] port_mtu_i,  // largest payload, a power of two - settings
+    input logic [ 31:0] largest_i,  // bytes of the largest packet - settings
+    input logic [ 31:0] send_window_i,  // packets without acknowledge - settings
+    input logic [                    31:0] ack_interval_i,  // packets between AckReq - settings
+
+    input  logic                    work_valid_i,  // a beat of a work request - wqe_parser
+    output logic                    work_ready_o,  // it is taken - wqe_parser
+    input  streams_pkg::work_beat_t work_i,        // the beat - wqe_parser
+
+    input  logic                        acknowledges_valid_i,  // a response - responder
+    output logic                        acknowledges_ready_o,  // it is taken - responder
+    input  streams_pkg::response_beat_t acknowledges_i,        // which - responder
+
+    input  logic                       left_valid_i,  // a packet has left payload_dma - payload_dma
+    output logic                       left_ready_o,  // it is taken - payload_dma
+    input  streams_pkg::payload_note_t left_i,        // which - payload_dma
+
+    input  logic                        commands_valid_i,  // a QP changes its state - pcie_endpoint
+    output logic                        commands_ready_o,  // it is taken - pcie_endpoint
+    input  streams_pkg::sched_command_t commands_i,        // how - pcie_endpoint
+
+    input  logic                       controls_valid_i,  // a send queue is governed - requester
+    output logic                       controls_ready_o,  // it is taken - requester
+    input  streams_pkg::control_beat_t controls_i,        // how - requester
+
+    output logic                       payload_valid_o,  // a packet - payload_dma
+    input  logic                       payload_ready_i,  // it is taken - payload_dma
+    output streams_pkg::packet_grant_t payload_o,        // which - payload_dma
+    output logic                       payload_push_o,   // it enters the stream - monitor
+
+    output logic                      direct_valid_o,  // a packet - packet_builder
+    input  logic                      direct_ready_i,  // it is taken - packet_builder
+    output streams_pkg::direct_beat_t direct_o,        // which - packet_builder
+    output logic                      direct_push_o,   // it enters the stream - monitor
+
+    output logic                    sent_valid_o,  // a note - requester
+    input  logic                    sent_ready_i,  // it is taken - requester
+    output streams_pkg::sent_beat_t sent_o,        // what it says - requester
+    output logic                    sent_push_o,   // it enters the stream - monitor
+
+    output logic                       refetches_valid_o,  // a queue goes back - wqe_fetch
+    input  logic                       refetches_ready_i,  // it is taken - wqe_fetch
+    output streams_pkg::refetch_beat_t refetches_o,        // where to - wqe_fetch
+    output logic                       refetches_push_o,   // it enters the stream - monitor
+
+    output logic                            invalidations_valid_o,  // a key ends - qpc_ram
+    input  logic                            invalidations_ready_i,  // it is taken - qpc_ram
+    output streams_pkg::ram_strike_t invalidations_o,        // which - qpc_ram
+    output logic invalidations_push_o,  // it enters the stream - monitor
+
+    output logic                            failures_valid_o,  // READ data failed - responder
+    input  logic                            failures_ready_i,  // it is taken - responder
+    output streams_pkg::read_failure_beat_t failures_o,        // which - responder
+    output logic                            failures_push_o,   // it enters the stream - monitor
+
+    output logic                        answered_valid_o,  // an answer has left - responder
+    input  logic                        answered_ready_i,  // it is taken - responder
+    output streams_pkg::answered_beat_t answered_o,        // whose - responder
+    output logic                        answered_push_o,   // it enters the stream - monitor
+
+    output logic busy_o  // 0: an edge without a transfer changes no flop - clock gate
+);
+
+  localparam int unsigned QpnWidth = params_pkg::NicLogMaxQp;
+  localparam int unsigned FunctionWidth = $clog2(Functions);
+  localparam int unsigned Places = stages_pkg::TxSchedPlaces;
+  localparam int unsigned ClassWidth = streams_pkg::SchedClassWidth;
+  localparam int unsigned RowWidth = streams_pkg::SchedRowWidth;
+  localparam int unsigned HeadWidth = streams_pkg::WorkBeatWidth - 512;
+  localparam int unsigned NoteWidth = streams_pkg::SentBeatWidth - 3840;
+  localparam int unsigned SlotWidth = 11;
+  localparam int unsigned Depth = stages_pkg::TxSchedDepth;
+  localparam int unsigned Latency = stages_pkg::TxSchedLatency;
+  localparam int unsigned ShortDepth = 8;
+  localparam int unsigned ControlDepth = 16;
+  localparam int unsigned CreditWidth = $clog2(Depth + 1);
+  localparam int unsigned ShortWidth = $clog2(ShortDepth + 1);
+  localparam int unsigned ControlWidth = $clog2(ControlDepth + 1);
+
+  // Room at the outputs, as it was before the cycle.
+  logic [CreditWidth-1:0] payload_credits, direct_credits, sent_credits;
+  logic [ControlWidth-1:0] refetch_credits;
+  logic [ShortWidth-1:0] invalidation_credits, failure_credits, answered_credits;
+
+  // What comes in
+  // ------------------------------------------------------------------------------------------
+
+  logic [10:0] works_q;
+  logic [17:0] held_q;
+  logic alone, alone_q, arriving_q, slots_full, responses_full, work_first, work_taken;
+  logic left_request, left_response;
+  // Functions that share the wire do not share slots: who may not send would keep out the others.
+  assign slots_full = works_q == 11'(stages_pkg::TxSchedWorks) ||
+      (alone_q && held_q >= 18'(stages_pkg::TxSchedWorkSlots));
+  assign work_ready_o = arriving_q || !slots_full;
+  assign work_first = work_valid_i && !arriving_q;
+  assign work_taken = work_first && !slots_full;
+  assign acknowledges_ready_o = !responses_full;
+  assign left_ready_o = 1'b1;
+  assign commands_ready_o = 1'b1;
+  assign controls_ready_o = refetch_credits != '0;
+  assign left_request = left_valid_i && !left_i.response;
+  assign left_response = left_valid_i && left_i.response;
+
+  logic [QpnWidth-1:0] command_qpn, left_qpn, answer_qpn;
+  assign command_qpn = commands_i.qpn[QpnWidth-1:0];
+  assign left_qpn = left_i.qpn[QpnWidth-1:0];
+
+  // The send queues
+  // ------------------------------------------------------------------------------------------
+
+  logic command_resets, control_takes, restarts, request_grant, packet, fetched, fails, flushed;
+  logic invalidates, last, ack_request, message, answered, grant_silent, left_in_head;
+  logic [3:0] turn_erase, turn_push, turn_active, turn_inside, turn_update;
+  logic [4*QpnWidth-1:0] turn_qpn;
+  logic [4*FunctionWidth-1:0] turn_function;
+  logic [4*ClassWidth-1:0] turn_class;
+  logic [Places-1:0] request_place, parked, request_erased, request_back;
+  logic [QpnWidth-1:0] request_qpn, request_admit_qpn;
+  logic [ClassWidth-1:0] request_class, admit_class;
+  logic request_stays, request_ends_turn, drops_response, arriving, note_room, answer_reads;
+  logic [SlotWidth-1:0] arriving_slot;
+  logic [17:0] parked_works;
+  logic [RowWidth-1:0] grant_row, lost_row, answer_row;
+  logic [HeadWidth-1:0] grant_head, lost_head;
+  logic [8191:0] grant_body;
+  logic [7:0] grant_syndrome;
+  logic [3:0] grant_log_mtu;
+  logic [15:0] grant_bytes;
+  logic [23:0] grant_first_psn;
+  logic [2:0] notes_push;
+  logic grant_push;
+  logic [NoteWidth-1:0] held_note, lost_note;
+  logic [7:0] lost_syndrome;
+  streams_pkg::sent_beat_t mark, grant_note;
+  logic steps_busy;
+  assign control_takes = controls_valid_i && controls_ready_o;
+
+  tx_sched_steps i_steps (
+      .clk_i,
+      .rst_ni,
+      .port_mtu_i(port_mtu_i[13:0]),
+      .window_i(send_window_i[23:0]),
+      .ack_interval_i(ack_interval_i[15:0]),
+      .command_i(commands_valid_i),
+      .command_item_i(commands_i),
+      .command_resets_o(command_resets),
+      .control_i(control_takes),
+      .control_item_i(controls_i),
+      .refetches_o(restarts),
+      .left_i(left_request),
+      .left_item_i(left_i),
+      .lost_row_o(lost_row),
+      .lost_head_o(lost_head),
+      .lost_in_head_o(left_in_head),
+      .lost_note_i(lost_note),
+      .lost_syndrome_i(lost_syndrome),
+      .beat_i(work_valid_i),
+      .work_i(work_taken),
+      .work_item_i(work_i),
+      .arriving_o(arriving),
+      .arriving_slot_o(arriving_slot),
+      .take_qpn_i(acknowledges_i.qpn[QpnWidth-1:0]),
+      .drops_response_o(drops_response),
+      .sent_credits_i(sent_credits),
+      .notes_push_o(notes_push),
+      .grant_push_o(grant_push),
+      .mark_o(mark),
+      .held_note_o(held_note),
+      .note_room_o(note_room),
+      .turn_qpn_o(turn_qpn),
+      .turn_function_o(turn_function),
+      .turn_erase_o(turn_erase),
+      .turn_push_o(turn_push),
+      .turn_active_i(turn_active),
+      .turn_update_o(turn_update),
+      .turn_class_o(turn_class),
+      .parked_works_i(parked_works),
+      .works_o(works_q),
+      .held_o(held_q),
+      .grant_i(request_grant),
+      .grant_qpn_i(request_qpn),
+      .grant_row_o(grant_row),
+      .grant_head_o(grant_head),
+      .grant_body_o(grant_body),
+      .grant_syndrome_o(grant_syndrome),
+      .grant_log_mtu_o(grant_log_mtu),
+      .grant_bytes_o(grant_bytes),
+      .grant_first_psn_o(grant_first_psn),
+      .grant_note_i(grant_note[streams_pkg::SentBeatWidth-1:3840]),
+      .packet_o(packet),
+      .fetched_o(fetched),
+      .fails_o(fails),
+      .flushed_o(flushed),
+      .silent_o(grant_silent),
+      .invalidates_o(invalidates),
+      .last_o(last),
+      .ack_request_o(ack_request),
+      .message_o(message),
+      .answered_o(answered),
+      .stays_o(request_stays),
+      .turn_ends_o(request_ends_turn),
+      .class_o(request_class),
+      .answer_qpn_i(answer_qpn),
+      .answer_row_o(answer_row),
+      .admit_qpn_i(request_admit_qpn),
+      .admit_class_o(admit_class),
+      .busy_o(steps_busy)
+  );
+
+  // Responses
+  // ------------------------------------------------------------------------------------------
+
+  logic take_response, read_grant, line_used, answers, answer_last, answer_fetched;
+  logic answer_room, failure_room, responses_busy, line_valid, unused_line_pop;
+  logic left_erase, left_read, left_control, take_read, take_control, again_read, again_control;
+  logic [1:0] left_class, take_class, again_class, read_admit_class;
+  logic [15:0] left_function, again_function;
+  logic [QpnWidth-1:0] line_qpn, read_qpn, read_admit_qpn;
+  logic [23:0] answer_packet;
+  streams_pkg::response_beat_t answer;
+  streams_pkg::read_failure_beat_t failure;
+  streams_pkg::answered_beat_t has_answered;
+  assign take_response = acknowledges_valid_i && acknowledges_ready_o && !drops_response;
+  assign answer_reads = read_grant && answer_fetched;
+
+  tx_sched_responses i_responses (
+      .clk_i,
+      .rst_ni,
+      .reset_i(command_resets),
+      .reset_qpn_i(command_qpn),
+      .left_i(left_response),
+      .left_item_i(left_i),
+      .left_erase_o(left_erase),
+      .left_read_o(left_read),
+      .left_class_o(left_class),
+      .left_function_o(left_function),
+      .left_control_o(left_control),
+      .full_o(responses_full),
+      .take_i(take_response),
+      .item_i(acknowledges_i),
+      .take_read_o(take_read),
+      .take_class_o(take_class),
+      .take_control_o(take_control),
+      .line_i(line_valid),
+      .line_qpn_i(line_qpn),
+      .direct_room_i(direct_credits != '0),
+      .used_o(line_used),
+      .answers_o(answers),
+      .read_i(read_grant),
+      .read_qpn_i(read_qpn),
+      .granted_qpn_o(answer_qpn),
+      .granted_o(answer),
+      .packet_o(answer_packet),
+      .last_o(answer_last),
+      .fetched_o(answer_fetched),
+      .again_read_o(again_read),
+      .again_function_o(again_function),
+      .again_class_o(again_class),
+      .again_control_o(again_control),
+      .admit_qpn_i(read_admit_qpn),
+      .admit_class_o(read_admit_class),
+      .answer_room_o(answer_room),
+      .failure_room_o(failure_room),
+      .failures_room_i(failure_credits != '0),
+      .failures_push_o,
+      .failures_o(failure),
+      .answered_room_i(answered_credits != '0),
+      .answered_push_o,
+      .answered_o(has_answered),
+      .busy_o(responses_busy)
+  );
+
+  tx_sched_line #(
+      .Before(2),
+      .After(1)
+  ) i_controls (
+      .clk_i,
+      .rst_ni,
+      .before_i({take_control, left_control}),
+      .before_qpn_i({acknowledges_i.qpn[QpnWidth-1:0], left_qpn}),
+      .valid_o(line_valid),
+      .qpn_o(line_qpn),
+      .pop_i(line_used),
+      .after_i(again_control),
+      .after_qpn_i(answer_qpn)
+  );
+
+  // The choice
+  // ------------------------------------------------------------------------------------------
+
+  logic [Functions-1:0] request_before, read_before, request_waiting, read_waiting;
+  logic [Functions-1:0] request_after, read_after, can, visited, charged;
+  logic [Places-1:0] request_valid, read_valid, read_place;
+  logic [QpnWidth*Places-1:0] request_qpns, read_qpns;
+  logic [FunctionWidth*Places-1:0] request_owner, read_owner;
+  logic [ClassWidth*Places-1:0] request_classes;
+  logic [2*Places-1:0] read_classes;
+  logic [Places*Places-1:0] request_older, read_older;
+  logic [3:0] unused_read_active, read_inside;
+  logic request_admit, read_admit, read_late_inside, unused_late, request_busy, read_busy;
+  logic [FunctionWidth-1:0] request_admit_function, read_admit_function, sender;
+  logic any, functions_busy;
+  logic [15:0] cost, bytes;
+
+  assign request_erased = parked | (request_stays ? '0 : request_place);
+  assign request_back = request_stays && request_ends_turn ? request_place : '0;
+  tx_sched_turns #(
+      .ClassWidth(ClassWidth)
+  ) i_requests (
+      .clk_i,
+      .rst_ni,
+      .before_o(request_before),
+      .qpn_i(turn_qpn),
+      .function_i(turn_function),
+      .erase_i(turn_erase),
+      .push_i(turn_push),
+      .active_o(turn_active),
+      .inside_o(turn_inside),
+      .update_i(turn_update),
+      .class_i(turn_class),
+      .valid_o(request_valid),
+      .qpn_o(request_qpns),
+      .owner_o(request_owner),
+      .class_o(request_classes),
+      .older_o(request_older),
+      .waiting_o(request_waiting),
+      .erased_i(request_erased),
+      .back_i(request_back),
+      .chosen_i(request_place),
+      .chosen_class_i(request_class),
+      .after_o(request_after),
+      .late_push_i(1'b0),
+      .late_qpn_i('0),
+      .late_function_i('0),
+      .late_class_i('0),
+      .late_inside_o(unused_late),
+      .admit_o(request_admit),
+      .admit_qpn_o(request_admit_qpn),
+      .admit_function_o(request_admit_function),
+      .admit_class_i(admit_class),
+      .busy_o(request_busy)
+  );
+
+  tx_sched_turns #(
+      .ClassWidth(2)
+  ) i_reads (
+      .clk_i,
+      .rst_ni,
+      .before_o(read_before),
+      .qpn_i({acknowledges_i.qpn[QpnWidth-1:0], left_qpn, left_qpn, command_qpn}),
+      .function_i({
+        acknowledges_i.function_id[FunctionWidth-1:0], left_function[FunctionWidth-1:0],
+        {2 * FunctionWidth{1'b0}}
+      }),
+      .erase_i({1'b0, left_erase, 1'b0, command_resets}),
+      .push_i({take_read, left_read, 2'b00}),
+      .active_o(unused_read_active),
+      .inside_o(read_inside),
+      .update_i({take_read, left_read, 2'b00}),
+      .class_i({take_class, left_class, 4'b0}),
+      .valid_o(read_valid),
+      .qpn_o(read_qpns),
+      .owner_o(read_owner),
+      .class_o(read_classes),
+      .older_o(read_older),
+      .waiting_o(read_waiting),
+      .erased_i(read_place),
+      .back_i('0),
+      .chosen_i('0),
+      .chosen_class_i('0),
+      .after_o(read_after),
+      .late_push_i(again_read),
+      .late_qpn_i(answer_qpn),
+      .late_function_i(again_function[FunctionWidth-1:0]),
+      .late_class_i(again_class),
+      .late_inside_o(read_late_inside),
+      .admit_o(read_admit),
+      .admit_qpn_o(read_admit_qpn),
+      .admit_function_o(read_admit_function),
+      .admit_class_i(read_admit_class),
+      .busy_o(read_busy)
+  );
+
+  tx_sched_pick i_pick (
+      .payload_room_i(payload_credits != '0),
+      .direct_room_i(direct_credits != '0),
+      .sent_room_i(sent_credits > CreditWidth'(notes_push[0]) + CreditWidth'(notes_push[1]) +
+                   CreditWidth'(notes_push[2])),
+      .invalidation_room_i(invalidation_credits != '0),
+      .note_room_i(note_room),
+      .answer_room_i(answer_room),
+      .failure_room_i(failure_room),
+      .arriving_i(arriving),
+      .arriving_slot_i(arriving_slot),
+      .valid_i(request_valid),
+      .qpn_i(request_qpns),
+      .owner_i(request_owner),
+      .class_i(request_classes),
+      .older_i(request_older),
+      .read_valid_i(read_valid),
+      .read_qpn_i(read_qpns),
+      .read_owner_i(read_owner),
+      .read_class_i(read_classes),
+      .read_older_i(read_older),
+      .can_o(can),
+      .visited_i(visited),
+      .any_i(any),
+      .sender_i(sender),
+      .request_o(request_grant),
+      .request_place_o(request_place),
+      .request_qpn_o(request_qpn),
+      .read_o(read_grant),
+      .read_place_o(read_place),
+      .read_qpn_o(read_qpn),
+      .parked_o(parked),
+      .parked_works_o(parked_works)
+  );
+
+  tx_sched_functions i_functions (
+      .clk_i,
+      .rst_ni,
+      .shares_i(vports_i),
+      .largest_i(largest_i[13:0]),
+      .alone_o(alone),
+      .before_i(request_before | read_before),
+      .enter_i({
+        read_inside[3], turn_inside[3], turn_inside[2] || read_inside[2], turn_inside[1],
+        turn_inside[0]
+      }),
+      .entering_i({
+        acknowledges_i.function_id[FunctionWidth-1:0],
+        turn_function[3*FunctionWidth+:FunctionWidth],
+        left_i.response ? left_function[FunctionWidth-1:0]
+                        : turn_function[2*FunctionWidth+:FunctionWidth],
+        turn_function[0+:2*FunctionWidth]
+      }),
+      .waiting_i(request_waiting | read_waiting),
+      .can_i(can),
+      .visited_o(visited),
+      .any_o(any),
+      .sender_o(sender),
+      .out_of_turn_i(line_used),
+      .answerer_i(answer.function_id[FunctionWidth-1:0]),
+      .bytes_i(bytes),
+      .charged_o(charged),
+      .after_i(request_after | read_after),
+      .late_i({read_admit, request_admit, read_late_inside}),
+      .late_function_i({
+        read_admit_function, request_admit_function, again_function[FunctionWidth-1:0]
+      }),
+      .busy_o(functions_busy)
+  );
+
+  // The packet
+  // ------------------------------------------------------------------------------------------
+
+  logic [63:0] order_q;
+  logic response, sends, to_payload, to_direct;
+  logic [15:0] function_id;
+  streams_pkg::packet_grant_t cut_payload;
+  streams_pkg::direct_beat_t cut_direct;
+  streams_pkg::sched_row_t request_path, answer_path;
+  streams_pkg::vport_share_t share;
+  assign request_path = grant_row;
+  assign answer_path = answer_row;
+  assign response = answers || read_grant;
+  assign sends = response || (request_grant && packet);
+  assign to_payload = answer_reads || (request_grant && fetched);
+  assign to_direct = sends && !to_payload;
+  assign function_id = response ? answer.function_id : cut_payload.function_id;
+  assign share = vports_i[function_id*ShareWidth+:ShareWidth];
+  assign bytes = sends && charged[function_id[FunctionWidth-1:0]] ? cost : '0;
+
+  tx_sched_cut i_cut (
+      .order_i(order_q),
+      .response_i(response),
+      .row_i(grant_row),
+      .head_i(grant_head),
+      .body_i(grant_body),
+      .log_mtu_i(grant_log_mtu),
+      .bytes_i(grant_bytes),
+      .message_i(message),
+      .answered_i(answered),
+      .syndrome_i(grant_syndrome),
+      .fails_i(fails),
+      .flushed_i(flushed),
+      .silent_i(grant_silent),
+      .last_i(last),
+      .ack_request_i(ack_request),
+      .first_psn_i(grant_first_psn),
+      .answer_i(answer),
+      .packet_i(answer_packet),
+      .answer_last_i(answer_last),
+      .lives_i(answer_path.lives),
+      .lost_row_i(lost_row),
+      .lost_head_i(lost_head),
+      .port_mtu_i(port_mtu_i[13:0]),
+      .lost_in_head_i(left_in_head),
+      .lost_i(left_i),
+      .payload_o(cut_payload),
+      .direct_o(cut_direct),
+      .sent_o(grant_note),
+      .lost_o(lost_note),
+      .lost_syndrome_o(lost_syndrome)
+  );
+
+  tx_sched_cost i_cost (
+      .response_i(response),
+      .kind_i(cut_payload.kind),
+      .opcode_i(cut_payload.wqe_opcode),
+      .service_i(cut_payload.service),
+      .first_i(cut_payload.first_packet),
+      .last_i(cut_payload.last_packet),
+      .payload_i(16'(cut_payload.payload)),
+      .ipv6_i(response ? answer_path.ipv6 : request_path.ipv6),
+      .tagged_i((response ? answer_path.has_vlan : request_path.has_vlan) || share.has_vlan),
+      .bytes_o(cost)
+  );
+
+  // The outputs
+  // ------------------------------------------------------------------------------------------
+
+  logic [ControlWidth-1:0] unused_refetch_rest;
+  logic payload_busy, direct_busy, sent_busy;
+  streams_pkg::refetch_beat_t again;
+  streams_pkg::ram_strike_t ended_key;
+  assign unused_refetch_rest = refetch_credits;
+  assign unused_line_pop = line_used;
+  assign again.qpn = controls_i.qpn;
+  assign again.epoch = controls_i.epoch;
+  assign again.wqe_index = controls_i.wqe_index;
+  assign ended_key.index = cut_payload.imm[31:8];
+  assign refetches_push_o = restarts;
+  assign invalidations_push_o = request_grant && invalidates;
+
+  tx_sched_output #(
+      .Width(streams_pkg::PacketGrantWidth),
+      .Depth(Depth),
+      .Latency(Latency)
+  ) i_payload (
+      .clk_i, .rst_ni,
+      .credits_o(payload_credits), .push_i(to_payload), .item_i(cut_payload),
+      .valid_o(payload_valid_o), .ready_i(payload_ready_i), .data_o(payload_o),
+      .push_o(payload_push_o), .busy_o(payload_busy)
+  );
+  tx_sched_output #(
+      .Width(streams_pkg::DirectBeatWidth),
+      .Depth(Depth),
+      .Latency(Latency)
+  ) i_direct (
+      .clk_i, .rst_ni,
+      .credits_o(direct_credits), .push_i(to_direct), .item_i(cut_direct),
+      .valid_o(direct_valid_o), .ready_i(direct_ready_i), .data_o(direct_o),
+      .push_o(direct_push_o), .busy_o(direct_busy)
+  );
+  tx_sched_sent i_sent (
+      .clk_i, .rst_ni,
+      .credits_o(sent_credits), .push_i({grant_push, notes_push}),
+      .data_i({grant_note, {held_note, 3840'b0}, mark, {lost_note, 3840'b0}}),
+      .valid_o(sent_valid_o), .ready_i(sent_ready_i), .data_o(sent_o),
+      .push_o(sent_push_o), .busy_o(sent_busy)
+  );
+  tx_sched_short #(
+      .Width(streams_pkg::RefetchBeatWidth),
+      .Depth(ControlDepth)
+  ) i_refetches (
+      .clk_i, .rst_ni,
+      .credits_o(refetch_credits), .push_i(refetches_push_o), .item_i(again),
+      .valid_o(refetches_valid_o), .ready_i(refetches_ready_i), .data_o(refetches_o)
+  );
+  tx_sched_short #(
+      .Width(streams_pkg::RamStrikeWidth),
+      .Depth(ShortDepth)
+  ) i_invalidations (
+      .clk_i, .rst_ni,
+      .credits_o(invalidation_credits), .push_i(invalidations_push_o), .item_i(ended_key),
+      .valid_o(invalidations_valid_o), .ready_i(invalidations_ready_i), .data_o(invalidations_o)
+  );
+  tx_sched_short #(
+      .Width(streams_pkg::ReadFailureBeatWidth),
+      .Depth(ShortDepth)
+  ) i_failures (
+      .clk_i, .rst_ni,
+      .credits_o(failure_credits), .push_i(failures_push_o), .item_i(failure),
+      .valid_o(failures_valid_o), .ready_i(failures_ready_i), .data_o(failures_o)
+  );
+  tx_sched_short #(
+      .Width(streams_pkg::AnsweredBeatWidth),
+      .Depth(ShortDepth)
+  ) i_answered (
+      .clk_i, .rst_ni,
+      .credits_o(answered_credits), .push_i(answered_push_o), .item_i(has_answered),
+      .valid_o(answered_valid_o), .ready_i(answered_ready_i), .data_o(answered_o)
+  );
+
+  assign busy_o = steps_busy || responses_busy || line_valid || request_busy || read_busy ||
+      functions_busy || payload_busy || direct_busy || sent_busy || arriving_q || slots_full;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      order_q    <= '0;
+      alone_q    <= 1'b1;
+      arriving_q <= 1'b0;
+    end else begin
+      order_q    <= order_q + 64'(sends);
+      alone_q    <= alone;
+      arriving_q <= arriving;
+    end
+  end
+
+  `CARILLON_ASSERT_STREAM(payload)
+  `CARILLON_ASSERT_STREAM(direct)
+  `CARILLON_ASSERT_STREAM(sent)
+  `CARILLON_ASSERT(!(request_grant && response))
+
+endmodule
