@@ -298,9 +298,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(common.valid != 0 || verdict == rx_verdict::no_qp);
   // A QP is reached by the port of its own function and by no other.
   const auto other = static_cast<std::uint16_t>(common.function_id ^ 1);
-  require(end_of(trusted, verdict, common, common.function_id) != counter::RxSteerOwner);
+  require(end_of(trusted, verdict, common, common.function_id) != rx_refusal::Owner);
   require(verdict == rx_verdict::no_qp ||
-          end_of(trusted, verdict, common, other) == counter::RxSteerOwner);
+          end_of(trusted, verdict, common, other) == rx_refusal::Owner);
   if (!sensible(common) || opcode.verb == bth_verb::Congestion) {
     return 0;
   }
