@@ -65,6 +65,7 @@ foreach(file IN LISTS python_tests)
 endforeach()
 
 foreach(check IN ITEMS "spec/fresh;gen_spec.py;--check" "spec/conformance;gen_conformance.py;--check" "tree/twins;check_twins.py"
+                       "tree/area;area.py;--check"
                        "spec/testplan;check_testplan.py")
   list(POP_FRONT check name script)
   if(EXISTS "${PROJECT_SOURCE_DIR}/scripts/${script}")

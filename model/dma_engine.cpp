@@ -168,8 +168,8 @@ void dma_engine::settle(cycle_t t, std::uint32_t group_index, std::uint32_t byte
                  path(), answers.name(), t);
   // Only behind the answer to a read that was given up the port may be taken.
   const cycle_t visible = std::max(t + beats - 1 + spec::ResponseHop, answers.port_free());
-  answers.push(t, static_cast<unsigned>(visible - t), done);
-  group.into.reset();
+  done.data = std::move(group.into);
+  answers.push(t, static_cast<unsigned>(visible - t), std::move(done));
   free_groups_.push_back(group_index);
 }
 

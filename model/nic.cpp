@@ -19,6 +19,7 @@
 #include "rx_mac.h"
 #include "rx_parser.h"
 #include "tx_mac.h"
+#include "tx_mac/tx_mac_wire.h"
 #include "tx_sched.h"
 #include "uar.h"
 #include "wqe_fetch.h"
@@ -98,6 +99,7 @@ struct nic::parts {
   }
 
   void build(frame_sink& sink, const nic_options& options);
+  void build_tx_mac(frame_sink& sink, const nic_options& options);
 
   [[nodiscard]] std::string path(const char* stage_name) const {
     return shared.name + "_" + stage_name;
@@ -139,9 +141,11 @@ struct nic::parts {
   context_pair parser_context{make, "wqe_parser", stage_spec::wqe_parser::CtxReadDepth, LineQueue};
   context_pair parser_keys{make, "wqe_parser_key", stage_spec::wqe_parser::KeyReadDepth,
                            stage_spec::wqe_parser::KeyReadDepth};
-  context_pair fetch_context{make, "wqe_fetch", ShortQueue, LineQueue};
+  context_pair fetch_context{make, "wqe_fetch", stage_spec::wqe_fetch::CtxReadDepth,
+                             stage_spec::wqe_fetch::Lookups};
   context_pair uar_context{make, "uar", ShortQueue, LineQueue};
-  context_pair builder_context{make, "packet_builder", ShortQueue, LineQueue};
+  context_pair builder_context{make, "packet_builder", stage_spec::packet_builder::CtxReadDepth,
+                               LineQueue};
   context_pair responder_keys{make, "responder", 64, 64};
   context_pair completion_context{make, "completion", ShortQueue, LineQueue};
   context_pair command_context{make, "pcie_endpoint", ShortQueue, LineQueue};
@@ -157,7 +161,7 @@ struct nic::parts {
       make.of<key_invalidation>("tx_sched.key_invalidation", ShortQueue);
   std::unique_ptr<stream<key_invalidation>> remote_invalidations =
       make.of<key_invalidation>("responder.key_invalidation", ShortQueue);
-  context_pair payload_keys{make, "payload_dma", ShortQueue, LineQueue};
+  context_pair payload_keys{make, "payload_dma", stage_spec::payload_dma::KeyReadDepth, LineQueue};
   context_pair requester_keys{make, "requester", ShortQueue, LineQueue};
 
   // Transmit.
@@ -177,15 +181,16 @@ struct nic::parts {
   std::unique_ptr<stream<send_control>> send_controls =
       make.of<send_control>("requester.control", ControlQueue);
   std::unique_ptr<stream<refetch>> refetches = make.of<refetch>("tx_sched.refetch", ControlQueue);
-  dma_pair payload_reads{make, "payload_dma", DmaQueue,
+  dma_pair payload_reads{make, "payload_dma", stage_spec::payload_dma::ReadDepth,
                          stage_spec::payload_dma::Outstanding* MaxSge};
   std::unique_ptr<stream<packet_item>> filled = make.of<packet_item>(
       "payload_dma.filled", stage_spec::payload_dma::Depth, stage_spec::payload_dma::MaxBeats);
   std::unique_ptr<stream<payload_left>> left =
-      make.of<payload_left>("payload_dma.left", 2 * stage_spec::payload_dma::Outstanding);
+      make.of<payload_left>("payload_dma.left", stage_spec::payload_dma::LeftDepth);
   std::unique_ptr<stream<frame_item>> tx_frames =
       make.of<frame_item>("packet_builder.frame", stage_spec::packet_builder::Depth,
                           stage_spec::packet_builder::MaxBeats);
+  std::unique_ptr<stream<frame_item>> leaving_frames;  ///< where tx_mac has a twin
   std::unique_ptr<stream<frame_item>> looped_frames =
       make.of<frame_item>("packet_builder.loopback", stage_spec::packet_builder::Depth,
                           stage_spec::packet_builder::MaxBeats);
@@ -285,6 +290,21 @@ struct nic::parts {
   }
 };
 
+/// The model tells the wire of a frame when it takes it, a twin shows it beat by beat.
+void nic::parts::build_tx_mac(frame_sink& sink, const nic_options& options) {
+  tx_mac::ports io{*tx_frames, sink};
+  const auto chosen = options.impl.find(tx_mac::Row);
+  const impl_kind impl = chosen == options.impl.end() ? impl_kind::model : chosen->second;
+  if (impl != impl_kind::model) {
+    leaving_frames = make.of<frame_item>("tx_mac.leaving", stage_spec::tx_mac::Depth,
+                                         stage_spec::tx_mac::MaxBeats);
+    leaving_frames->keep_private();
+    io.leaving = leaving_frames.get();
+    add<tx_mac_wire>("tx_mac_wire", *leaving_frames, impl == impl_kind::rtl ? &sink : nullptr);
+  }
+  add_twin<tx_mac>(io, options);
+}
+
 void nic::parts::build(frame_sink& sink, const nic_options& options) {
   if (shared.context.params.nic.icm == nic_icm::HostMemory) {
     icm_dma.emplace(make, "qpc_ram", DmaQueue,
@@ -296,12 +316,12 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
       "pcie_rx", pcie_rx::ports{port, functions, *uar_writes, *uar_reads, *register_writes,
                                 *register_reads, *completion_tlps, *refusals, *config_requests,
                                 *request_errors, [this] { dma->on_credits(); }});
-  add<uar>("uar", uar::ports{*uar_writes, *uar_reads, *uar_answers, *uar_context.reads,
-                             *uar_context.lines, *doorbells, *queue_doorbells, &functions});
-  add<wqe_fetch>(
-      "wqe_fetch",
-      wqe_fetch::ports{*doorbells, *fetch_context.reads, *fetch_context.lines, *fetch_dma.reads,
-                       *fetch_dma.done, *fetch_commands, *refetches, *wqes});
+  add_twin<uar>({*uar_writes, *uar_reads, *uar_answers, *uar_context.reads, *uar_context.lines,
+                 *doorbells, *queue_doorbells},
+                options);
+  add_twin<wqe_fetch>({*doorbells, *fetch_context.reads, *fetch_context.lines, *fetch_dma.reads,
+                       *fetch_dma.done, *fetch_commands, *refetches, *wqes},
+                      options);
   add_twin<wqe_parser>({*wqes, *parser_context.reads, *parser_context.lines, *parser_keys.reads,
                         *parser_keys.lines, *work},
                        options);
@@ -309,14 +329,13 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                 tx_sched::ports{*work, *acknowledges, *left, *sched_commands, *send_controls,
                                 *packets, *direct, *sent, *refetches, *local_invalidations,
                                 *response_failures, *responses_left, vports});
-  add<payload_dma>("payload_dma",
-                   payload_dma::ports{*packets, *payload_reads.reads, *payload_reads.done, *filled,
-                                      *left, *payload_keys.reads, *payload_keys.lines});
-  add<packet_builder>(
-      "packet_builder",
-      packet_builder::ports{*filled, *direct, *builder_context.reads, *builder_context.lines,
-                            *tx_frames, *looped_frames, vports});
-  add<tx_mac>("tx_mac", tx_mac::ports{*tx_frames, sink});
+  add_twin<payload_dma>({*packets, *payload_reads.reads, *payload_reads.done, *filled, *left,
+                         *payload_keys.reads, *payload_keys.lines},
+                        options);
+  add_twin<packet_builder>({*filled, *direct, *builder_context.reads, *builder_context.lines,
+                            *tx_frames, *looped_frames, vports},
+                           options);
+  build_tx_mac(sink, options);
 
   ingress = &add<rx_mac>("rx_mac", rx_mac::ports{*looped_frames, *rx_frames});
   add<rx_parser>("rx_parser", rx_parser::ports{*rx_frames, *commits, *rx_common.reads,

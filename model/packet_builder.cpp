@@ -1,7 +1,5 @@
 #include "packet_builder.h"
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "common/packet_opcode.h"
@@ -113,47 +111,50 @@ packet_description describe(const packet_item& packet, const qpc_address& path, 
 }
 
 packet_builder::packet_builder(const sc_core::sc_module_name& name, nic_shared& nic,
-                               const ports& connected)
-    : stage(name, nic.context, "packet_builder"),
-      nic_(nic),
-      ports_(connected),
-      order_reason_(nic.context.trace.intern("order")) {
-  ports_.filled.to(*this, site());
-  ports_.direct.to(*this, site());
-  ports_.context_reads.from(*this, site());
-  ports_.context_lines.to(*this, site());
-  ports_.frames.from(*this, site());
-  ports_.loopback.from(*this, site());
-  const auto waits = [this](stream_base& other) -> std::vector<blocker> {
-    return {blocker::arbiter(other),
-            blocker::condition("frame_port", [this](cycle_t t) { return port_behind(t); }),
-            blocker::credit(ports_.frames, spec::MaxBeats),
-            blocker::credit(ports_.loopback, spec::MaxBeats),
-            blocker::credit(ports_.context_reads),
-            blocker::condition("lookups", [this](cycle_t) { return lookups_full(); })};
-  };
-  watch(ports_.filled, waits(ports_.direct));
-  watch(ports_.direct, waits(ports_.filled));
-  watch(ports_.context_lines, {});
-}
-
-bool packet_builder::port_behind(cycle_t t) const {
-  return port_free() > t + spec::Latency;
+                               const ports& io)
+    : stage(name, nic.context, Row), io_(io), rules_(nic, site(), io) {
+  io_.filled.to(*this, site());
+  io_.direct.to(*this, site());
+  io_.context_lines.to(*this, site());
+  io_.context_reads.from(*this, site());
+  io_.frames.from(*this, site());
+  io_.loopback.from(*this, site());
+  for (auto& [input, blockers] : rules_.waits()) {
+    watch(*input, std::move(blockers));
+  }
 }
 
 void packet_builder::evaluate(cycle_t t) {
-  take_line(t);
+  if (io_.context_lines.takeable(t)) {
+    io_.context_lines.take(t);
+    release(t);
+  }
   take_packet(t);
 }
 
-stream<packet_item>* packet_builder::oldest(cycle_t t) const {
-  const bool filled = ports_.filled.takeable(t);
-  const bool direct = ports_.direct.takeable(t);
-  if (filled && direct) {
-    return ports_.filled.front().order < ports_.direct.front().order ? &ports_.filled
-                                                                     : &ports_.direct;
+/// The frame of the path that was just taken, if it has one.
+void packet_builder::release(cycle_t t) {
+  for (const unsigned port : {ports::Frame, ports::Loopback}) {
+    if (rules_.built(port).empty()) {
+      continue;
+    }
+    rules::built_frame& frame = rules_.built(port).front();
+    frame_item item = std::move(frame.item);
+    const unsigned beats = frame.beats;
+    const cycle_t visible = frame.visible;
+    rules_.built(port).pop();
+    (port == ports::Frame ? io_.frames : io_.loopback)
+        .push_reserved_booked(t, static_cast<unsigned>(visible - t), std::move(item), beats);
   }
-  return filled ? &ports_.filled : direct ? &ports_.direct : nullptr;
+}
+
+stream<packet_item>* packet_builder::oldest(cycle_t t) const {
+  const bool filled = io_.filled.takeable(t);
+  const bool direct = io_.direct.takeable(t);
+  if (filled && direct) {
+    return io_.filled.front().order < io_.direct.front().order ? &io_.filled : &io_.direct;
+  }
+  return filled ? &io_.filled : direct ? &io_.direct : nullptr;
 }
 
 void packet_builder::take_packet(cycle_t t) {
@@ -162,126 +163,42 @@ void packet_builder::take_packet(cycle_t t) {
     return;
   }
   // The datapath carries one packet's payload at a time, whichever input it came from.
-  const stream<packet_item>& other = input == &ports_.filled ? ports_.direct : ports_.filled;
+  const stream<packet_item>& other = input == &io_.filled ? io_.direct : io_.filled;
   if (other.transferring(t)) {
     wake(other.busy_until());
     return;
   }
-  if (port_behind(t)) {
-    wake(port_free() - spec::Latency);
+  if (rules_.port_behind(t)) {
+    wake(rules_.port_free() - spec::Latency);
     return;
   }
-  if (!ports_.frames.has_credit(t, spec::MaxBeats)) {
-    ports_.frames.ask_credit(t, spec::MaxBeats);
+  if (!io_.frames.has_credit(t, spec::MaxBeats)) {
+    io_.frames.ask_credit(t, spec::MaxBeats);
     return;
   }
-  if (!ports_.loopback.has_credit(t, spec::MaxBeats)) {
-    ports_.loopback.ask_credit(t, spec::MaxBeats);
+  if (!io_.loopback.has_credit(t, spec::MaxBeats)) {
+    io_.loopback.ask_credit(t, spec::MaxBeats);
     return;
   }
-  if (!ports_.context_reads.has_credit(t)) {
-    ports_.context_reads.ask_credit(t);
+  if (!io_.context_reads.has_credit(t)) {
+    io_.context_reads.ask_credit(t);
     return;
   }
-  if (lookups_full()) {
+  if (rules_.lookups_full()) {
     return;  // the line that frees a slot wakes this stage
   }
   const cycle_t busy = t + input->front_beats();
-  pending added{input->take(t), t};
-  // Where it goes is known with its path.
-  ports_.frames.reserve(t, spec::MaxBeats);
-  ports_.loopback.reserve(t, spec::MaxBeats);
+  const packet_item packet = input->take(t);
+  const auto [history, begin] = rules_.departs(ports::CtxRead, t + ram::Hop);
   context_read request;
-  request.trace = added.packet.trace;
+  request.trace = history;
   request.kind = context_kind::qpc_address;
-  request.index = added.packet.qpn;
-  request.function = added.packet.function;
-  ports_.context_reads.push(t, ram::Hop, request);
-  pending_.push_back(std::move(added));
+  request.index = packet.qpn;
+  request.function = packet.function;
+  io_.context_reads.push_reserved(begin, ram::Hop, request);
   if (!other.empty() && other.next_take() <= busy) {
     wake(busy);
   }
-}
-
-void packet_builder::take_line(cycle_t t) {
-  if (!ports_.context_lines.takeable(t)) {
-    return;
-  }
-  const context_line line = ports_.context_lines.take(t);
-  pending front = std::move(pending_.front());
-  pending_.pop_front();
-  const packet_item& packet = front.packet;
-  if (packet.poisoned || !line.valid) {
-    drop(t, packet, packet.poisoned ? counter::PayloadReadErrors : counter::TxPathUnreadable);
-    return;
-  }
-  const qpc_address path = qpc_address::unpack(line.data.data());
-  if (packet.life != path.life) {
-    drop(t, packet, counter::TxStalePackets);
-    return;
-  }
-  const vport_table& vports = ports_.vports.read(t);
-  switch (source_allowed(vports, packet.function, source_of(path))) {
-    case source_verdict::down:
-      drop(t, packet, counter::TxVportDownDrops);
-      return;
-    case source_verdict::spoofed:
-      drop(t, packet, counter::TxSpoofDrops);
-      return;
-    case source_verdict::allowed:
-      build(t, front, line, path, vports);
-      return;
-  }
-}
-
-/// It leaves no trace but the count: its place at the outputs is free again.
-void packet_builder::drop(cycle_t t, const packet_item& packet, counter why) {
-  nic_.counters.add_for(packet.function, why);
-  ports_.frames.cancel(t, spec::MaxBeats);
-  ports_.loopback.cancel(t, spec::MaxBeats);
-}
-
-void packet_builder::build(cycle_t t, pending& front, const context_line& line,
-                           const qpc_address& path, const vport_table& vports) {
-  packet_item& packet = front.packet;
-  if (!packet.frame) {
-    packet.frame = nic_.buffers.take();
-    if (packet.payload != 0) {
-      std::memcpy(packet.frame.data() + PayloadOffset,
-                  packet.body.data() + packet.data_offset + packet.message_offset, packet.payload);
-    }
-  }
-  const packet_description described = describe(packet, path, vports.at(packet.function));
-  const header_place headers = build_headers(described, packet.frame.data(), PayloadOffset);
-  const finished_frame built = finish_frame(packet.frame.data(), headers, packet.payload);
-  frame_item frame;
-  frame.bytes = packet.frame;
-  frame.offset = built.offset;
-  frame.length = built.length;
-  frame.fcs = built.fcs;
-  frame.fcs_known = true;
-  frame.icrc_known = true;
-  frame.priority = described.pcp;
-  frame.first = packet.first && packet.source == packet_source::request;
-  frame.last = packet.last && packet.source == packet_source::request;
-  frame.function = packet.function;
-  frame.looped = loops_back(described, path, vports);
-  if (frame.looped) {
-    nic_.counters.add_for(packet.function, counter::TxLoopbackPackets);
-    nic_.counters.add_for(packet.function, counter::TxLoopbackBytes, frame.length);
-  }
-  const unsigned beats = beats_of(built.length);
-  stream<frame_item>& out = frame.looped ? ports_.loopback : ports_.frames;
-  stream<frame_item>& other = frame.looped ? ports_.frames : ports_.loopback;
-  out.cancel(t, spec::MaxBeats - beats);
-  other.cancel(t, spec::MaxBeats);
-  // 30 cycles from the packet's take, or what is left of them behind a lookup that came late.
-  const cycle_t due = std::max(front.taken + spec::Latency, t + spec::Latency - ram::Latency);
-  const cycle_t visible = std::max(due, port_free());
-  frame.trace = context_.trace.service(line.trace, site(), time_of(t), time_of(due));
-  frame.trace =
-      context_.trace.wait(frame.trace, site(), order_reason_, time_of(due), time_of(visible));
-  out.push_reserved_booked(t, static_cast<unsigned>(visible - t), std::move(frame), beats);
 }
 
 }  // namespace carillon

@@ -39,9 +39,9 @@ synth_module() {
   local file=$1 top folder packages cells
   top=$(basename "$file" .sv)
   folder=$(dirname "$file")
-  [[ $(basename "$folder") == "$top" ]] || folder=$folder/$top
+  [[ $folder != rtl ]] || folder=rtl/$top # a part of a twin may use other parts of it
   mapfile -t packages < <(scripts/rtl_packages.sh)
-  mapfile -t cells < <(find rtl/common "$folder" -name '*.sv' 2>/dev/null | sort)
+  mapfile -t cells < <(find rtl/common "$folder" -name '*.sv' 2>/dev/null | sort -u)
   # A cell that is never instantiated is read, but `hierarchy` drops it.
   [[ " ${cells[*]-} " == *" $file "* ]] || cells+=("$file")
   yosys -q -p "read_verilog -sv -Irtl/common ${packages[*]-} ${cells[*]}

@@ -48,7 +48,8 @@ scenario.seed, report.path.)";
 
 constexpr const char* LockstepFooter = R"(Examples:
   carillon lockstep wqe_parser --transactions 10000 --seed 1
-  carillon lockstep all --source none --sink every4th)";
+  carillon lockstep all --source none --sink every4th
+  carillon lockstep all --transactions 50000 --min-coverage 100 --junit lockstep.xml)";
 
 constexpr const char* ConfigSpaceFooter = R"(Examples:
   carillon config-space --vfs 4 > device.txt && lspci -F device.txt -vvv
@@ -78,6 +79,7 @@ struct run_arguments {
   std::string rtl_clock;
   std::string profile;
   bool pcap = false;
+  bool waves = false;
   bool json = false;
   bool stats = false;
   bool quiet = false;
@@ -148,6 +150,7 @@ void add_run(CLI::App& app, run_arguments& to) {
       ->type_name("N")
       ->check(whole(0));
   run->add_flag("--pcap", to.pcap, "Write the packets on the wire to wire.pcapng");
+  run->add_flag("--waves", to.waves, "Write an FST file of each RTL stage, in the same window");
   run->add_flag("--json", to.json, "Print summary.json instead of the table");
   run->add_flag("--stats", to.stats, "Also print wakes, kernel events and TLPs per message");
   run->add_flag("--quiet", to.quiet, "Print only what is wrong");
@@ -206,6 +209,20 @@ void add_lockstep(CLI::App& app, lockstep_arguments& to) {
   lockstep->add_option("--shuffle", options.shuffle_seed, "Permute the order of evaluation")
       ->type_name("N")
       ->check(whole(0));
+  lockstep
+      ->add_option("--min-coverage", to.min_coverage, "Fail if less of the coverage bins is hit")
+      ->type_name("PERCENT")
+      ->check(CLI::Range(0.0, 100.0));
+  lockstep->add_option("--junit", to.junit, "Write the verdicts as JUnit XML, a test case a stage")
+      ->type_name("FILE");
+  lockstep->add_option("--waves", options.waves, "Write the RTL's signals as FST into this folder")
+      ->type_name("DIR");
+  lockstep->add_option("--waves-from", options.waves_from, "Waves from this cycle on")
+      ->type_name("CYCLE")
+      ->check(whole(0));
+  lockstep->add_option("--waves-to", options.waves_to, "Waves up to this cycle")
+      ->type_name("CYCLE")
+      ->check(whole(0));
   lockstep->add_flag("--json", to.json, "For programs");
   lockstep->footer(LockstepFooter);
 }
@@ -254,6 +271,7 @@ trace_spec trace_of(const scenario& what, const run_arguments& from) {
     add_sink(trace, sink, TraceOption);
   }
   trace.pcap |= from.pcap;
+  trace.waves |= from.waves;
   if (from.trace_from_ns != 0) {
     trace.from = from.trace_from_ns * PsPerNs;
   }

@@ -195,11 +195,12 @@ struct trace_spec {
   bool perfetto = false;
   bool stages = false;
   bool pcap = false;
+  bool waves = false;  ///< of the RTL
   ps_t from = 0;
   ps_t to = NeverPs;
   std::uint64_t limit = 0;  ///< messages; 0: no limit
 
-  [[nodiscard]] bool any() const { return sqlite || perfetto || stages || pcap; }
+  [[nodiscard]] bool any() const { return sqlite || perfetto || stages || pcap || waves; }
 };
 
 /// One line of `[expect]`: the value at `path` of the summary.

@@ -173,6 +173,11 @@ json simulate(const scenario& what, const run_point& point, const run_options& o
     rtl_options rtl_with;
     rtl_with.always = point.rtl_clock_always;
     rtl_with.replay = replay_command(what, point);
+    if (trace.waves) {
+      rtl_with.waves = options.out.string();
+      rtl_with.waves_from = trace.from;
+      rtl_with.waves_to = trace.to;
+    }
     auto made = std::make_unique<rtl_domain>(context, std::move(rtl_with));
     rtl = made.get();
     return std::unique_ptr<twin_host>(std::move(made));

@@ -128,6 +128,7 @@ struct dma_read_done {
   trace_ref trace;
   std::uint64_t cookie = 0;
   dma_status status = dma_status::ok;
+  buffer_ref data;  ///< the request's `into`
 };
 
 /// A posted write of `length` bytes from `from` + `from_offset` to IOVA `address`. Writes of one

@@ -4,16 +4,8 @@
 
 namespace carillon {
 
-key_lookup::key_lookup(sim_context& context, trace_site site, stream<context_read>& reads,
-                       stream<context_line>& lines)
-    : context_(context),
-      site_(site),
-      reads_(reads),
-      lines_(lines),
-      order_(context.trace.intern("order")) {}
-
-void key_lookup::ask(cycle_t t, std::uint64_t cookie, const key_use& use,
-                     const held_history& history) {
+void key_walks::ask(cycle_t t, std::uint64_t cookie, const key_use& use,
+                    const held_history& history) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(jobs_.size()));
     jobs_.emplace_back();
@@ -30,10 +22,9 @@ void key_lookup::ask(cycle_t t, std::uint64_t cookie, const key_use& use,
   wanted_.push(index);
 }
 
-std::uint32_t key_lookup::take_line(cycle_t t) {
-  const context_line line = lines_.take(t);
-  CARILLON_CHECK(!asked_.empty(), "{}: line {} came unasked in cycle {}", lines_.name(), line.index,
-                 t);
+std::uint32_t key_walks::take_line(cycle_t t, const context_line& line) {
+  CARILLON_CHECK(!asked_.empty(), "{}: line {} came unasked in cycle {}",
+                 context_.trace.name(site_.place), line.index, t);
   const std::uint32_t index = asked_.pop();
   job& each = jobs_[index];
   each.history = held_history(line.trace, t, order_);
@@ -54,14 +45,7 @@ std::uint32_t key_lookup::take_line(cycle_t t) {
   return NoJob;
 }
 
-bool key_lookup::issue(cycle_t t) {
-  if (wanted_.empty()) {
-    return false;
-  }
-  if (!reads_.has_credit(t)) {
-    reads_.ask_credit(t);
-    return false;
-  }
+context_read key_walks::next_read(cycle_t t) {
   const std::uint32_t index = wanted_.pop();
   job& each = jobs_[index];
   context_read read;
@@ -69,9 +53,20 @@ bool key_lookup::issue(cycle_t t) {
   read.kind = each.has_key ? context_kind::mtt : context_kind::mkey;
   read.index = each.has_key ? each.walk.line() : each.use.key >> MkeyVariantBits;
   read.function = each.use.function;
-  reads_.push(t, 1, read);
   asked_.push(index);
-  return !wanted_.empty();
+  return read;
+}
+
+bool key_lookup::issue(cycle_t t) {
+  if (!walks_.wanting()) {
+    return false;
+  }
+  if (!reads_.has_credit(t)) {
+    reads_.ask_credit(t);
+    return false;
+  }
+  reads_.push(t, 1, walks_.next_read(t));
+  return walks_.wanting();
 }
 
 }  // namespace carillon

@@ -174,7 +174,7 @@ trace_ref stream_base::book_take(cycle_t t, trace_ref history) {
                                  clock.time_of(waits_[i].from), clock.time_of(until));
   }
   waits_.clear();
-  if (context_.transfers != nullptr) {
+  if (context_.transfers != nullptr && !private_) {
     context_.transfers->on_transfer({t, front.visible, id_, history.message, front.beats});
   }
   head_ = head_ + 1 == capacity_ ? 0 : head_ + 1;

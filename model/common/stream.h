@@ -60,6 +60,10 @@ class stream_base {
   /// Wakes `other` whenever the consumer is woken for an item: the RTL that runs beside it.
   void wakes_too(clocked& other) { companion_ = &other; }
 
+  /// Keeps its transfers out of the stage trace: a stream that only one implementation of a stage
+  /// has.
+  void keep_private() { private_ = true; }
+
   // Producer's side
   // -----------------------------------------------------------------------------------
   /// Credits usable in cycle t.
@@ -199,6 +203,7 @@ class stream_base {
   cycle_t last_taken_ = 0;
   cycle_t last_taken_visible_ = 0;
   bool taken_any_ = false;
+  bool private_ = false;
   std::vector<wait_part> waits_;
 };
 

@@ -16,11 +16,14 @@
 #include <vector>
 
 #include "common/error.h"
+#include "common/level.h"
 #include "common/nic_shared.h"
 #include "common/stage.h"
 #include "common/stream.h"
 
 namespace carillon {
+
+class vport_table;
 
 enum class impl_kind : std::uint8_t { model, rtl, lockstep };
 
@@ -59,9 +62,39 @@ class twin_rules {
   /// On whose account output `port` books; `own` is the stage's.
   [[nodiscard]] virtual trace_site booked(unsigned /*port*/, trace_site own) const { return own; }
 
+  /// The histories of output `port` reach the cycle in which an item becomes visible: the stage
+  /// books its latency itself.
+  [[nodiscard]] virtual bool books(unsigned /*port*/) const { return false; }
+
   /// The next item of output `port` (index in the stage's port table) becomes visible in cycle
   /// `visible`.
   virtual departure departs(unsigned port, cycle_t visible) = 0;
+
+  /// What an item refers to outside of the twin, whose beats only name it.
+  struct item_handles {
+    buffer_ref frame;
+    buffer_ref body;
+    std::uint32_t origin = 0;  ///< what the twin counts as the frame's first byte
+  };
+
+  /// Of the item that departed last.
+  [[nodiscard]] virtual item_handles handles() const { return {}; }
+
+  /// All inputs of cycle t are taken: time for reservations that follow from no input.
+  virtual void settle(cycle_t /*t*/) {}
+};
+
+/// A memory beside a twin, of which it reads a line a cycle by a port of its own.
+class twin_store {
+ public:
+  virtual ~twin_store() = default;
+
+  virtual void read(unsigned line, std::uint8_t* to) const = 0;
+};
+
+/// The levels that a stage reads and its twin looks things up in.
+struct twin_levels {
+  const level<vport_table>* vports = nullptr;
 };
 
 struct twin_request {
@@ -70,7 +103,29 @@ struct twin_request {
   nic_shared& nic;
   std::vector<stream_base*> ports;    ///< in the order of the stage's port table
   std::unique_ptr<twin_rules> rules;  ///< when the twin is in charge
+  twin_store* store = nullptr;        ///< of a stage that has one
+  twin_levels levels = {};
 };
+
+/// The memory beside `owner`, a stage or its rules.
+template <class Owner>
+twin_store* store_of(Owner& owner) {
+  if constexpr (requires { owner.store(); }) {
+    return &owner.store();
+  } else {
+    return nullptr;
+  }
+}
+
+/// Those of a stage's ports, if it has any.
+template <class Ports>
+twin_levels levels_of(const Ports& io) {
+  if constexpr (requires { io.levels(); }) {
+    return io.levels();
+  } else {
+    return {};
+  }
+}
 
 /// The RTL side.
 class twin_host {
@@ -104,19 +159,26 @@ twin_instance make_twin(const std::string& name, nic_shared& nic, const typename
         "{}={}: this program has no RTL; configure it with -DCARILLON_RTL=ON, or choose {}=model",
         Stage::Row, to_string(impl), Stage::Row));
   }
+  if constexpr (requires { Stage::check_twin(nic); }) {
+    if (impl != impl_kind::model) {
+      Stage::check_twin(nic);
+    }
+  }
   twin_instance made;
   if (impl != impl_kind::rtl) {
     auto model = std::make_unique<Stage>(name.c_str(), nic, io);
-    const std::string path = model->path();
-    made.model = std::move(model);
     if (impl == impl_kind::lockstep) {
-      made.rtl = host->accompany({Stage::Row, path, nic, io.all(), nullptr});
+      made.rtl = host->accompany(
+          {Stage::Row, model->path(), nic, io.all(), nullptr, store_of(*model), levels_of(io)});
     }
+    made.model = std::move(model);
     return made;
   }
   const trace_site site = nic.context.trace.site(name, Stage::Row);
-  made.rtl = host->replace(
-      {Stage::Row, name, nic, io.all(), std::make_unique<typename Stage::rules>(nic, site, io)});
+  auto rules = std::make_unique<typename Stage::rules>(nic, site, io);
+  twin_store* const store = store_of(*rules);
+  made.rtl =
+      host->replace({Stage::Row, name, nic, io.all(), std::move(rules), store, levels_of(io)});
   return made;
 }
 

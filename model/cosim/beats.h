@@ -17,7 +17,7 @@
 namespace carillon {
 
 /// Enough words for the widest beat.
-inline constexpr unsigned MaxBeatWords = 40;
+inline constexpr unsigned MaxBeatWords = 288;
 
 static_assert(static_cast<unsigned>(line_kind::QpcCommon) ==
               static_cast<unsigned>(context_kind::qpc_common));
@@ -233,6 +233,213 @@ struct beat_codec<work_item> {
       std::memcpy(body.data() + std::size_t{index} * BeatBytes, b.data.data(), BeatBytes);
     }
   }
+};
+
+template <>
+struct beat_codec<mmio_write> {
+  using beat = mmio_write_beat;
+
+  static void pack(const mmio_write& item, unsigned /*index*/, unsigned /*count*/,
+                   std::uint32_t* words) {
+    beat b;
+    b.trace_id = item.trace.message;
+    b.function_id = item.function;
+    b.bar = item.bar;
+    b.offset = static_cast<std::uint32_t>(item.offset);
+    b.length = item.length;
+    // What lies beyond its length is nobody's.
+    std::copy_n(item.data.begin(), std::min<std::size_t>(item.length, item.data.size()),
+                b.data.begin());
+    b.pack(words);
+  }
+
+  static mmio_write unpack_first(const std::uint32_t* words, buffer_pool& /*buffers*/) {
+    const beat b = beat::unpack(words);
+    mmio_write item;
+    item.trace.message = b.trace_id;
+    item.function = b.function_id;
+    item.bar = b.bar;
+    item.offset = b.offset;
+    item.length = b.length;
+    item.data = b.data;
+    return item;
+  }
+
+  static unsigned count(const mmio_write& /*item*/) { return 1; }
+
+  static buffer_ref body(const mmio_write& /*item*/) { return {}; }
+
+  static void unpack_rest(const std::uint32_t* /*words*/, unsigned /*index*/,
+                          const buffer_ref& /*body*/) {}
+};
+
+template <>
+struct beat_codec<mmio_read> {
+  using beat = mmio_read_beat;
+
+  static void pack(const mmio_read& item, unsigned /*index*/, unsigned /*count*/,
+                   std::uint32_t* words) {
+    beat b;
+    b.trace_id = item.trace.message;
+    b.function_id = item.function;
+    b.bar = item.bar;
+    b.offset = static_cast<std::uint32_t>(item.offset);
+    b.length = item.length;
+    b.requester = item.requester;
+    b.tag = item.tag;
+    b.pack(words);
+  }
+
+  static mmio_read unpack_first(const std::uint32_t* words, buffer_pool& /*buffers*/) {
+    const beat b = beat::unpack(words);
+    mmio_read item;
+    item.trace.message = b.trace_id;
+    item.function = b.function_id;
+    item.bar = b.bar;
+    item.offset = b.offset;
+    item.length = b.length;
+    item.requester = b.requester;
+    item.tag = b.tag;
+    return item;
+  }
+
+  static unsigned count(const mmio_read& /*item*/) { return 1; }
+
+  static buffer_ref body(const mmio_read& /*item*/) { return {}; }
+
+  static void unpack_rest(const std::uint32_t* /*words*/, unsigned /*index*/,
+                          const buffer_ref& /*body*/) {}
+};
+
+template <>
+struct beat_codec<mmio_answer> {
+  using beat = mmio_answer_beat;
+
+  static void pack(const mmio_answer& item, unsigned /*index*/, unsigned /*count*/,
+                   std::uint32_t* words) {
+    beat b;
+    b.trace_id = item.trace.message;
+    b.function_id = item.function;
+    b.requester = item.requester;
+    b.tag = item.tag;
+    b.status = item.status;
+    b.length = item.length;
+    b.lower_address = item.lower_address;
+    b.without_data = item.without_data ? 1 : 0;
+    for (const std::uint8_t byte : item.data) {
+      b.data = b.data << 8 | byte;
+    }
+    b.pack(words);
+  }
+
+  static mmio_answer unpack_first(const std::uint32_t* words, buffer_pool& /*buffers*/) {
+    const beat b = beat::unpack(words);
+    mmio_answer item;
+    item.trace.message = b.trace_id;
+    item.function = b.function_id;
+    item.requester = b.requester;
+    item.tag = b.tag;
+    item.status = b.status;
+    item.length = b.length;
+    item.lower_address = b.lower_address;
+    item.without_data = b.without_data != 0;
+    for (std::size_t i = 0; i < item.data.size(); ++i) {
+      item.data[i] = static_cast<std::uint8_t>(b.data >> (56 - 8 * i));
+    }
+    return item;
+  }
+
+  static unsigned count(const mmio_answer& /*item*/) { return 1; }
+
+  static buffer_ref body(const mmio_answer& /*item*/) { return {}; }
+
+  static void unpack_rest(const std::uint32_t* /*words*/, unsigned /*index*/,
+                          const buffer_ref& /*body*/) {}
+};
+
+template <>
+struct beat_codec<queue_doorbell> {
+  using beat = queue_doorbell_beat;
+
+  static void pack(const queue_doorbell& item, unsigned /*index*/, unsigned /*count*/,
+                   std::uint32_t* words) {
+    beat b;
+    b.trace_id = item.trace.message;
+    b.function_id = item.function;
+    b.uar_page = item.uar_page;
+    b.eq = item.eq ? 1 : 0;
+    b.arm = item.arm ? 1 : 0;
+    b.solicited_only = item.solicited_only ? 1 : 0;
+    b.arm_sn = item.arm_sn;
+    b.number = item.number;
+    b.consumer_index = item.consumer_index;
+    b.pack(words);
+  }
+
+  static queue_doorbell unpack_first(const std::uint32_t* words, buffer_pool& /*buffers*/) {
+    const beat b = beat::unpack(words);
+    queue_doorbell item;
+    item.trace.message = b.trace_id;
+    item.function = b.function_id;
+    item.uar_page = b.uar_page;
+    item.eq = b.eq != 0;
+    item.arm = b.arm != 0;
+    item.solicited_only = b.solicited_only != 0;
+    item.arm_sn = b.arm_sn;
+    item.number = b.number;
+    item.consumer_index = b.consumer_index;
+    return item;
+  }
+
+  static unsigned count(const queue_doorbell& /*item*/) { return 1; }
+
+  static buffer_ref body(const queue_doorbell& /*item*/) { return {}; }
+
+  static void unpack_rest(const std::uint32_t* /*words*/, unsigned /*index*/,
+                          const buffer_ref& /*body*/) {}
+};
+
+template <>
+struct beat_codec<doorbell> {
+  using beat = doorbell_beat;
+
+  static void pack(const doorbell& item, unsigned /*index*/, unsigned /*count*/,
+                   std::uint32_t* words) {
+    beat b;
+    b.trace_id = item.trace.message;
+    b.function_id = item.function;
+    b.qpn = item.qpn;
+    b.wqe_index = item.wqe_index;
+    b.ds = item.ds;
+    b.blueflame = item.blueflame ? 1 : 0;
+    if (item.wqe) {
+      std::copy_n(item.wqe.data(), b.data.size(), b.data.begin());
+    }
+    b.pack(words);
+  }
+
+  static doorbell unpack_first(const std::uint32_t* words, buffer_pool& buffers) {
+    const beat b = beat::unpack(words);
+    doorbell item;
+    item.trace.message = b.trace_id;
+    item.function = b.function_id;
+    item.qpn = b.qpn;
+    item.wqe_index = b.wqe_index;
+    item.ds = b.ds;
+    item.blueflame = b.blueflame != 0;
+    if (item.blueflame) {
+      item.wqe = buffers.take();
+      std::copy(b.data.begin(), b.data.end(), item.wqe.data());
+    }
+    return item;
+  }
+
+  static unsigned count(const doorbell& /*item*/) { return 1; }
+
+  static buffer_ref body(const doorbell& /*item*/) { return {}; }
+
+  static void unpack_rest(const std::uint32_t* /*words*/, unsigned /*index*/,
+                          const buffer_ref& /*body*/) {}
 };
 
 }  // namespace carillon

@@ -1,9 +1,7 @@
-// What the benches of all stages share: patterns, a sink, a digest over everything that a run did,
-// coverage.
+// What the benches of all stages share: patterns, a sink, a digest over everything that a run did.
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -14,6 +12,7 @@
 #include "common/error.h"
 #include "common/random.h"
 #include "common/stage.h"
+#include "cosim/coverage.h"
 #include "cosim/lockstep_bench.h"
 #include "cosim/rtl_domain.h"
 
@@ -54,37 +53,6 @@ class pattern_gate {
 
   bench_pattern pattern_;
   std::uint64_t salt_;
-};
-
-class coverage {
- public:
-  /// Declares bins in the order in which they are reported.
-  void declare(std::initializer_list<const char*> names) {
-    for (const char* name : names) {
-      index_.emplace(name, bins_.size());
-      bins_.push_back({name, 0});
-    }
-  }
-
-  void hit(std::string_view name) {
-    const auto found = index_.find(name);
-    CARILLON_CHECK(found != index_.end(), "no coverage bin '{}'", name);
-    ++bins_[found->second].hits;
-  }
-
-  void hit_if(bool condition, std::string_view name) {
-    if (condition) {
-      hit(name);
-    }
-  }
-
-  [[nodiscard]] bool has(std::string_view name) const { return index_.find(name) != index_.end(); }
-
-  [[nodiscard]] const std::vector<coverage_bin>& bins() const { return bins_; }
-
- private:
-  std::vector<coverage_bin> bins_;
-  std::map<std::string, std::size_t, std::less<>> index_;
 };
 
 /// A number that two runs share only if they made the same transfers and the same spans. The order
@@ -174,6 +142,19 @@ class bench_sink final : public stage {
   pattern_gate gate_;
   std::function<void(cycle_t, const T&)> use_;
 };
+
+/// What the options ask of the RTL side.
+inline rtl_options rtl_options_of(const lockstep_options& options) {
+  rtl_options result;
+  result.always = options.rtl_clock_always;
+  result.audit = options.audit;
+  result.variants = {{options.stage, options.variant}};
+  result.replay = replay_command(options);
+  result.waves = options.waves;
+  result.waves_from_cycle = options.waves_from;
+  result.waves_to_cycle = options.waves_to;
+  return result;
+}
 
 /// Runs until nothing is left to do; what a component threw arrives as it was thrown.
 inline void run_bench(const rtl_domain& domain) {

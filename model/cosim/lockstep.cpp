@@ -123,6 +123,7 @@ void lockstep::note(cycle_t t, unsigned port) {
 void lockstep::differ(cycle_t t, const port_state& port, const std::string& field,
                       const std::string& model, const std::string& rtl, const std::string& more) {
   failed_ = true;
+  show_waves(t, 0);
   std::string text = fmt::format(
       "{}: lockstep mismatch in cycle {} at port {}: {} is {} in the model and {} in the RTL",
       instance_, t, port.pins.name, field, model, rtl);

@@ -32,11 +32,15 @@ struct lockstep_options {
   bool audit = false;
   std::string variant;  ///< of the RTL; "" is the twin itself
   std::uint64_t shuffle_seed = 0;
+  std::string waves;  ///< folder for the RTL's signals, "" for none
+  cycle_t waves_from = 0;
+  cycle_t waves_to = NeverCycle;
 };
 
 struct coverage_bin {
   std::string name;
   std::uint64_t hits = 0;
+  std::string excluded;  ///< why no traffic can hit it; "" for a bin that counts
 };
 
 struct lockstep_report {
@@ -47,7 +51,10 @@ struct lockstep_report {
   std::vector<coverage_bin> coverage;
 
   [[nodiscard]] std::uint64_t hits(std::string_view bin) const;
+  /// Bins that count and were not hit.
   [[nodiscard]] std::vector<std::string> uncovered() const;
+  /// Bins that count.
+  [[nodiscard]] std::size_t countable() const;
 };
 
 /// Stages that run_lockstep can drive.
@@ -57,7 +64,7 @@ struct lockstep_report {
 [[nodiscard]] std::string replay_command(const lockstep_options& options);
 
 /// Throws config_error for a stage without twin or bench, lockstep_mismatch or rtl_error for what
-/// the RTL does wrong.
+/// the RTL does wrong, model_error for a hit of a bin that was argued unreachable.
 lockstep_report run_lockstep(const lockstep_options& options);
 
 }  // namespace carillon

@@ -16,7 +16,9 @@ rtl_adapter::rtl_adapter(rtl_domain& domain, twin_request&& request)
     if (each.stream->input()) {
       each.stream->base().to(*this, site);
     } else {
+      each.stream->follow(rules_.get());
       each.stream->base().from(*this, rules_->booked(port, site));
+      each.stream->leave_histories(rules_->books(port));
     }
   }
   for (auto& [input, blockers] : rules_->waits()) {
@@ -39,6 +41,7 @@ void rtl_adapter::transfer(cycle_t t) {
       each.stream->take(t);
     }
   }
+  rules_->settle(t);
   // Every cycle in which something is offered is looked at, so nothing needs a wake from here.
   monitor_.explain(t);
 }
@@ -53,16 +56,22 @@ void rtl_adapter::before_edge(cycle_t t) {
     CARILLON_CHECK(bit(each.pins.valid),
                    "{}: the RTL does not offer beat {} of an item of {} in cycle {}", instance_,
                    index, stream.name(), t);
-    std::array<std::uint32_t, MaxBeatWords> words;
-    read(each, words.data());
-    each.stream->fill(words.data(), index);
   }
 }
 
 void rtl_adapter::after_edge(cycle_t t) {
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     port_state& each = ports_[i];
-    if (each.stream->input() || each.handled || !bit(each.pins.valid)) {
+    if (each.stream->input() || !bit(each.pins.valid)) {
+      continue;
+    }
+    if (const stream_base& stream = each.stream->base(); stream.transferring(t + 1)) {
+      // The beat of the next cycle: another block may take it before this one is looked at again.
+      std::array<std::uint32_t, MaxBeatWords> words;
+      read(each, words.data());
+      each.stream->fill(words.data(), static_cast<unsigned>(t + 1 - stream.last_taken()));
+    }
+    if (each.handled) {
       continue;
     }
     CARILLON_CHECK(!each.visible.empty(),
@@ -71,7 +80,8 @@ void rtl_adapter::after_edge(cycle_t t) {
     std::array<std::uint32_t, MaxBeatWords> words;
     read(each, words.data());
     const cycle_t visible = each.visible.front();
-    each.stream->deliver(words.data(), rules_->departs(static_cast<unsigned>(i), visible), visible);
+    const auto port = static_cast<unsigned>(i);
+    each.stream->deliver(words.data(), rules_->departs(port, visible), visible);
     each.handled = true;
   }
 }

@@ -24,6 +24,42 @@ struct rtl_pins {
   const std::uint8_t* push;  ///< outputs: a beat enters the block's output FIFO at this edge
 };
 
+/// The pins of a level: a value that is no item, such as a setting or the fill of a queue.
+struct rtl_level {
+  const char* name;
+  std::size_t bytes;
+  void* data;
+};
+
+/// Whether the blocks of this program can write waves (CARILLON_WAVES).
+bool rtl_has_waves();
+
+/// The read port of a memory beside the block: which line it wants comes from flops, and `data` is
+/// that line, byte 0 in the most significant byte, in the same cycle.
+struct rtl_store_pins {
+  const std::uint16_t* line = nullptr;
+  std::uint32_t* data = nullptr;
+};
+
+/// A question that a block asks of a table outside, and the answer that it gets in the same cycle;
+/// both little-endian as the data of streams are.
+struct rtl_lookup {
+  const char* name;
+  std::size_t query_bytes;
+  const void* query;
+  std::size_t answer_bytes;
+  void* answer;
+};
+
+/// All that a block has beside its clock and reset, each kind in the order of the stage's port
+/// table.
+struct block_pins {
+  std::vector<rtl_pins> streams;
+  std::vector<rtl_level> levels = {};
+  std::vector<rtl_lookup> lookups = {};  ///< in the order in which they are answered
+  rtl_store_pins store = {};             ///< without `line` if the block has no such port
+};
+
 /// A flop or memory of a block, by its path in the RTL.
 struct rtl_flop {
   std::string name;
@@ -37,8 +73,7 @@ class rtl_block {
   rtl_block& operator=(const rtl_block&) = delete;
   virtual ~rtl_block() = default;
 
-  /// In the order of the stage's port table.
-  [[nodiscard]] virtual std::span<const rtl_pins> pins() const = 0;
+  [[nodiscard]] virtual const block_pins& pins() const = 0;
 
   /// Two edges with the reset active.
   virtual void reset() = 0;
@@ -48,9 +83,25 @@ class rtl_block {
   virtual void edge() = 0;
   /// False promises that an edge without a transfer would change no flop.
   [[nodiscard]] virtual bool busy() const = 0;
+
+  /// Of a netlist with mutations (scripts/mutate.sh): obeys mutation `which`, counted from 1, from
+  /// now on. False for any other block.
+  virtual bool mutate(unsigned /*which*/) { return false; }
+
+  /// Opens a file for the signals of the block. False if this program has no waves.
+  virtual bool open_waves(const std::string& /*file*/) { return false; }
+
+  /// Writes them as they are at `time`, which never goes back.
+  virtual void dump_waves(std::uint64_t /*time*/) {}
+
   /// All flops, for the audit of that promise.
   [[nodiscard]] virtual std::vector<rtl_flop> flops() = 0;
 };
+
+class rtl_registry;
+
+/// Adds the twins of this build. Generated (cmake/twin_blocks.cmake).
+void add_twin_blocks(rtl_registry& registry);
 
 /// Makers of blocks by stage and variant. The variant "" is the twin itself; test benches add
 /// broken ones.
@@ -63,7 +114,8 @@ class rtl_registry {
 
   void add(std::string_view stage, std::string_view variant, maker make);
 
-  /// Throws config_error, naming what there is, if the variant is unknown.
+  /// Throws config_error, naming what there is, if the variant is unknown. "mutation<N>" is the
+  /// twin itself with mutation N, if it was built with mutations.
   [[nodiscard]] std::unique_ptr<rtl_block> make(std::string_view stage,
                                                 std::string_view variant) const;
 

@@ -27,6 +27,12 @@ struct rtl_options {
   bool audit = false;
   std::map<std::string, std::string, std::less<>> variants;  ///< by stage; absent: the twin itself
   std::string replay;  ///< the command that repeats this run, for messages
+
+  std::string waves;  ///< folder for an FST file of each block, "" for none
+  ps_t waves_from = 0;
+  ps_t waves_to = NeverPs;
+  cycle_t waves_from_cycle = 0;  ///< the same in cycles, for a bench
+  cycle_t waves_to_cycle = NeverCycle;
 };
 
 class rtl_domain final : public twin_host, public clocked {

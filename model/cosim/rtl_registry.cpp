@@ -1,10 +1,33 @@
+#include <charconv>
 #include <utility>
 
 #include "common/error.h"
-#include "cosim/blocks.h"
 #include "cosim/rtl_block.h"
 
 namespace carillon {
+
+namespace {
+
+/// N of "mutation<N>", 0 for another variant.
+unsigned mutation_of(std::string_view variant) {
+  constexpr std::string_view Prefix = "mutation";
+  unsigned which = 0;
+  if (variant.starts_with(Prefix)) {
+    variant.remove_prefix(Prefix.size());
+    std::from_chars(variant.data(), variant.data() + variant.size(), which);
+  }
+  return which;
+}
+
+}  // namespace
+
+bool rtl_has_waves() {
+#ifdef CARILLON_WAVES
+  return true;
+#else
+  return false;
+#endif
+}
 
 rtl_registry& rtl_registry::instance() {
   static rtl_registry only;
@@ -13,7 +36,7 @@ rtl_registry& rtl_registry::instance() {
 
 rtl_registry::rtl_registry() {
 #if CARILLON_RTL
-  add("wqe_parser", "", make_wqe_parser_block);
+  add_twin_blocks(*this);
 #endif
 }
 
@@ -23,6 +46,15 @@ void rtl_registry::add(std::string_view stage, std::string_view variant, maker m
 
 std::unique_ptr<rtl_block> rtl_registry::make(std::string_view stage,
                                               std::string_view variant) const {
+  if (const unsigned mutation = mutation_of(variant); mutation != 0) {
+    auto block = make(stage, "");
+    if (!block->mutate(mutation)) {
+      throw config_error(fmt::format(
+          "{}: the RTL in this program has no mutations; scripts/mutate.sh {} makes one that has",
+          stage, stage));
+    }
+    return block;
+  }
   std::string known;
   for (const entry& each : entries_) {
     if (each.stage == stage && each.variant == variant) {

@@ -5,6 +5,11 @@
 
 namespace carillon {
 
+lockstep_report run_packet_builder_bench(const lockstep_options& options);
+lockstep_report run_payload_dma_bench(const lockstep_options& options);
+lockstep_report run_tx_mac_bench(const lockstep_options& options);
+lockstep_report run_uar_bench(const lockstep_options& options);
+lockstep_report run_wqe_fetch_bench(const lockstep_options& options);
 lockstep_report run_wqe_parser_bench(const lockstep_options& options);
 
 }  // namespace carillon

@@ -5,11 +5,18 @@
 
 #include "common/error.h"
 #include "cosim/rtl_domain.h"
+#include "gen/bytes.h"
 
 namespace carillon {
 
 twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
-    : domain_(domain), nic_(request.nic), stage_(request.stage), instance_(request.instance) {
+    : domain_(domain),
+      nic_(request.nic),
+      stage_(request.stage),
+      instance_(request.instance),
+      streams_(request.ports),
+      store_(request.store),
+      tables_(request.levels) {
   const twin_desc* desc = find_twin(stage_);
   if (desc == nullptr) {
     throw config_error(fmt::format("{}: has no RTL twin; choose {}=model", stage_, stage_));
@@ -17,7 +24,7 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
   const auto variant = domain.options().variants.find(stage_);
   block_ = rtl_registry::instance().make(
       stage_, variant == domain.options().variants.end() ? "" : variant->second);
-  const auto pins = block_->pins();
+  const std::span<const rtl_pins> pins = block_->pins().streams;
   CARILLON_CHECK(pins.size() == desc->ports.size() && pins.size() == request.ports.size(),
                  "{}: {} streams, {} in the port table, {} in the RTL", instance_,
                  request.ports.size(), desc->ports.size(), pins.size());
@@ -34,12 +41,74 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
                    "{}: port {} has {} bytes of pins for {} words", instance_, port.name,
                    pins[i].bytes, ports_[i].stream->words());
   }
+  lookups_ = desc->lookups;
+  const std::span<const rtl_lookup> asks = block_->pins().lookups;
+  CARILLON_CHECK(lookups_.size() == asks.size(), "{}: {} lookups in the port table, {} in the RTL",
+                 instance_, lookups_.size(), asks.size());
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    CARILLON_CHECK(std::string_view(lookups_[i].name) == asks[i].name &&
+                       lookups_[i].query_words <= MaxBeatWords &&
+                       lookups_[i].answer_words <= MaxBeatWords,
+                   "{}: lookup {} is {} in the port table and {} in the RTL", instance_, i,
+                   lookups_[i].name, asks[i].name);
+  }
+  levels_ = desc->levels;
+  CARILLON_CHECK(levels_.size() == block_->pins().levels.size(),
+                 "{}: {} levels in the port table, {} in the RTL", instance_, levels_.size(),
+                 block_->pins().levels.size());
+  for (std::size_t i = 0; i < levels_.size(); ++i) {
+    CARILLON_CHECK(std::string_view(levels_[i].name) == block_->pins().levels[i].name,
+                   "{}: level {} is {} in the port table and {} in the RTL", instance_, i,
+                   levels_[i].name, block_->pins().levels[i].name);
+  }
+  CARILLON_CHECK((store_ != nullptr) == (block_->pins().store.line != nullptr),
+                 "{}: the stage or the RTL knows a store, the other does not", instance_);
+  open_waves();
+  drive_levels(0);
   block_->reset();
   domain_.join(*this);
 }
 
 twin_driver::~twin_driver() {
   domain_.leave(*this);
+}
+
+void twin_driver::open_waves() {
+  const rtl_options& options = domain_.options();
+  if (options.waves.empty()) {
+    return;
+  }
+  const std::string file = fmt::format("{}/{}.fst", options.waves, instance_);
+  if (!block_->open_waves(file)) {
+    throw config_error(
+        fmt::format("{}: cannot write {}: the folder must exist, and the RTL be built with waves "
+                    "(-DCARILLON_WAVES=ON; variants have none)",
+                    instance_, file));
+  }
+  waves_ = true;
+}
+
+/// The edge that ends cycle t. Waves show what led to it half a period before.
+void twin_driver::one_edge(cycle_t t) {
+  ++edges_;
+  show_waves(t, 0);
+  block_->edge();
+  show_waves(t, 1);
+}
+
+/// Half a period before (`half` 0) or just after (1) the edge that ends cycle t.
+void twin_driver::show_waves(cycle_t t, unsigned half) {
+  if (!waves_) {
+    return;
+  }
+  const core_clock& clock = domain_.context().clock;
+  const ps_t end = clock.time_of(t + 1);
+  const rtl_options& options = domain_.options();
+  const bool shown = t >= options.waves_from_cycle && t <= options.waves_to_cycle &&
+                     end >= options.waves_from && end <= options.waves_to;
+  if (shown) {
+    block_->dump_waves(half == 0 ? end - clock.period() / 2 : end);
+  }
 }
 
 void twin_driver::on_cycle(cycle_t /*t*/) {
@@ -54,6 +123,42 @@ void twin_driver::read(const port_state& port, std::uint32_t* words) const {
   words[port.stream->words() - 1] = 0;
   std::memcpy(words, port.pins.data,
               std::min(port.pins.bytes, std::size_t{port.stream->words()} * 4));
+}
+
+void twin_driver::drive_levels(cycle_t t) const {
+  for (std::size_t i = 0; i < levels_.size(); ++i) {
+    const std::uint32_t value = levels_[i].value(nic_.context.params, streams_, t);
+    const rtl_level& pins = block_->pins().levels[i];
+    std::memcpy(pins.data, &value, std::min(pins.bytes, sizeof value));
+  }
+}
+
+void twin_driver::settle_block(cycle_t t) {
+  serve_store();
+  block_->settle();
+  for (std::size_t i = 0; i < lookups_.size(); ++i) {
+    if (answer(t, i)) {
+      block_->settle();
+    }
+  }
+}
+
+/// Whether the answer is another one than before.
+bool twin_driver::answer(cycle_t t, std::size_t index) {
+  const twin_lookup_desc& what = lookups_[index];
+  const rtl_lookup& pins = block_->pins().lookups[index];
+  std::array<std::uint32_t, MaxBeatWords> query;
+  std::array<std::uint32_t, MaxBeatWords> reply;
+  query[what.query_words - 1] = 0;
+  std::memcpy(query.data(), pins.query,
+              std::min(pins.query_bytes, std::size_t{what.query_words} * 4));
+  what.answer(tables_, t, query.data(), reply.data());
+  const std::size_t bytes = std::min(pins.answer_bytes, std::size_t{what.answer_words} * 4);
+  if (std::memcmp(pins.answer, reply.data(), bytes) == 0) {
+    return false;
+  }
+  std::memcpy(pins.answer, reply.data(), bytes);
+  return true;
 }
 
 bool twin_driver::offers_input(cycle_t t) const {
@@ -88,7 +193,8 @@ void twin_driver::settle(cycle_t t) {
                   std::min(each.pins.bytes, std::size_t{each.stream->words()} * 4));
     }
   }
-  block_->settle();
+  drive_levels(t);
+  settle_block(t);
   settled_ = true;
 }
 
@@ -102,7 +208,7 @@ void twin_driver::clock(cycle_t t, bool always) {
         *each.pins.valid = 0;
       }
     }
-    block_->settle();
+    settle_block(t);
   }
   before_edge(t);
   for (port_state& each : ports_) {
@@ -123,10 +229,23 @@ void twin_driver::clock(cycle_t t, bool always) {
       each.visible.push(t + 1);
     }
   }
-  block_->edge();
-  ++edges_;
+  one_edge(t);
   unclocked_ = t + 1;
   after_edge(t);
+}
+
+void twin_driver::serve_store() {
+  if (store_ == nullptr) {
+    return;
+  }
+  const rtl_store_pins pins = block_->pins().store;
+  std::array<std::uint8_t, BeatBytes> line{};
+  store_->read(*pins.line, line.data());
+  // Word 0 has the last bytes.
+  for (std::size_t i = 0; i < BeatBytes / 4; ++i) {
+    pins.data[BeatBytes / 4 - 1 - i] =
+        static_cast<std::uint32_t>(bytes::load_be<4>(line.data() + 4 * i));
+  }
 }
 
 cycle_t twin_driver::next(cycle_t t) const {
@@ -167,8 +286,7 @@ void twin_driver::idle_edge(cycle_t t) {
 void twin_driver::catch_up(cycle_t t) {
   for (; unclocked_ < t; ++unclocked_) {
     idle_edge(unclocked_);
-    block_->edge();
-    ++edges_;
+    one_edge(unclocked_);
   }
 }
 

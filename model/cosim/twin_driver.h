@@ -69,6 +69,8 @@ class twin_driver : public clocked, private twin_port::listener {
   virtual void before_edge(cycle_t t) = 0;
   virtual void after_edge(cycle_t t) = 0;
 
+  void show_waves(cycle_t t, unsigned half);
+
   void read(const port_state& port, std::uint32_t* words) const;
 
   [[nodiscard]] static bool bit(const std::uint8_t* pin) { return *pin != 0; }
@@ -82,10 +84,25 @@ class twin_driver : public clocked, private twin_port::listener {
 
  private:
   void on_taken(cycle_t t, twin_port& port) override;
+  void drive_levels(cycle_t t) const;
+  /// Settles the logic, and again with the answers to what it asks.
+  void settle_block(cycle_t t);
+  [[nodiscard]] bool answer(cycle_t t, std::size_t index);
   [[nodiscard]] bool offers_input(cycle_t t) const;
   [[nodiscard]] bool transfers_output(cycle_t t) const;
   void idle_edge(cycle_t t);
+  void open_waves();
+  void one_edge(cycle_t t);
 
+  /// Gives the block the line of its store that it wants.
+  void serve_store();
+
+  std::vector<stream_base*> streams_;
+  std::span<const twin_level_desc> levels_;
+  std::span<const twin_lookup_desc> lookups_;
+  twin_levels tables_;  ///< that lookups are answered from
+  bool waves_ = false;
+  twin_store* store_;
   bool settled_ = false;
   cycle_t unclocked_ = 0;  ///< first cycle without an edge
   std::uint64_t edges_ = 0;

@@ -40,6 +40,7 @@ class twin_port {
   /// An item of the RTL reached the front of its output FIFO with its first beat. Returns its
   /// number of beats.
   virtual unsigned count(const std::uint32_t* first) const = 0;
+  /// Its history may reach `visible` already.
   virtual void deliver(const std::uint32_t* first, const twin_rules::departure& from,
                        cycle_t visible) = 0;
   /// Beat `index` of the item delivered last.
@@ -59,16 +60,26 @@ class twin_port {
 
   void tell(listener* who) { listener_ = who; }
 
+  /// Whose handles the items of the RTL get.
+  void follow(const twin_rules* rules) { rules_ = rules; }
+
+  /// Histories come whole: no latency is to be booked.
+  void leave_histories(bool whole) { booked_ = whole; }
+
  protected:
   stream_base& stream_;
   bool input_;
   listener* listener_ = nullptr;
+  const twin_rules* rules_ = nullptr;
+  bool booked_ = false;
 };
 
-template <class T>
+/// `Codec` is the item's on this very port: what an item needs on the pins may differ from port to
+/// port.
+template <class T, class Codec = beat_codec<T>>
 class typed_port final : public twin_port, private stream_tap<T> {
  public:
-  using codec = beat_codec<T>;
+  using codec = Codec;
   using beat = typename codec::beat;
   static_assert(beat::Words <= MaxBeatWords);
 
@@ -97,19 +108,43 @@ class typed_port final : public twin_port, private stream_tap<T> {
   void deliver(const std::uint32_t* first, const twin_rules::departure& from,
                cycle_t visible) override {
     T item = codec::unpack_first(first, buffers_);
-    CARILLON_CHECK(item.trace.message == from.history.message,
-                   "{}: the RTL's item belongs to message {}, its inputs to {}", stream_.name(),
-                   item.trace.message, from.history.message);
+    if constexpr (!requires { typename codec::of_no_message; }) {
+      CARILLON_CHECK(item.trace.message == from.history.message,
+                     "{}: the RTL's item belongs to message {}, its inputs to {}", stream_.name(),
+                     item.trace.message, from.history.message);
+    }
     item.trace = from.history;
+    if constexpr (requires { codec::attach(item, rules_->handles()); }) {
+      codec::attach(item, rules_->handles());
+    }
     const unsigned beats = codec::count(item);
     filling_ = codec::body(item);
-    codec::unpack_rest(first, 0, filling_);
-    typed_.push_reserved(from.begin, static_cast<unsigned>(visible - from.begin), std::move(item),
-                         beats);
+    if constexpr (Whole) {
+      delivered_ = item;
+    } else {
+      codec::unpack_rest(first, 0, filling_);
+    }
+    const auto latency = static_cast<unsigned>(visible - from.begin);
+    if (booked_) {
+      typed_.push_reserved_booked(from.begin, latency, std::move(item), beats);
+    } else {
+      typed_.push_reserved(from.begin, latency, std::move(item), beats);
+    }
   }
 
   void fill(const std::uint32_t* words, unsigned index) override {
-    codec::unpack_rest(words, index, filling_);
+    if constexpr (Whole) {
+      std::array<std::uint32_t, MaxBeatWords> known;
+      codec::pack(delivered_, index, codec::count(delivered_), known.data());
+      if (!std::equal(words, words + beat::Words, known.begin())) {
+        throw model_error(
+            fmt::format("{}: beat {} of the RTL's item of message {} is another one "
+                        "than what its inputs say",
+                        stream_.name(), index, delivered_.trace.message));
+      }
+    } else {
+      codec::unpack_rest(words, index, filling_);
+    }
   }
 
   [[nodiscard]] std::span<const stream_field_desc> fields() const override { return beat::Fields; }
@@ -119,6 +154,10 @@ class typed_port final : public twin_port, private stream_tap<T> {
   [[nodiscard]] std::uint32_t message() const override { return current_.trace.message; }
 
  private:
+  /// Its consumer looks at the whole item when it takes its first beat, before the rest has passed:
+  /// it is known from the rules, and the beats must be the same.
+  static constexpr bool Whole = requires { Codec::Whole; };
+
   void on_take(cycle_t t, const T& item) override {
     current_ = item;
     if (listener_ != nullptr) {
@@ -129,7 +168,18 @@ class typed_port final : public twin_port, private stream_tap<T> {
   carillon::stream<T>& typed_;
   buffer_pool& buffers_;
   T current_{};
+  T delivered_{};
   buffer_ref filling_;
+};
+
+/// A question of a block that is answered within the cycle: its pins' words, of structs of the
+/// stream specification, and who answers.
+struct twin_lookup_desc {
+  const char* name;
+  unsigned query_words;
+  unsigned answer_words;
+  void (*answer)(const twin_levels& levels, cycle_t t, const std::uint32_t* query,
+                 std::uint32_t* answer);
 };
 
 /// What the RTL side knows of a stage with a twin: the names, directions and item types of its
@@ -140,9 +190,18 @@ struct twin_port_desc {
   std::unique_ptr<twin_port> (*make)(stream_base& stream, bool input, buffer_pool& buffers);
 };
 
+/// A value that a block sees beside its streams: what it is in cycle t, from what happened before
+/// t.
+struct twin_level_desc {
+  const char* name;
+  std::uint32_t (*value)(const parameters& params, std::span<stream_base* const> ports, cycle_t t);
+};
+
 struct twin_desc {
   const char* stage;
   std::vector<twin_port_desc> ports;
+  std::vector<twin_level_desc> levels = {};
+  std::vector<twin_lookup_desc> lookups = {};  ///< each may follow from the answers before it
 };
 
 /// nullptr for a stage without a twin.

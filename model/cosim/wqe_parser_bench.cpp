@@ -118,41 +118,21 @@ class wqe_feeder final : public stage {
   std::uint64_t left_;
 };
 
-struct operation {
-  wqe_opcode opcode;
-  bool on_uc;
-  bool on_ud;
-};
-
-constexpr std::array Operations = {operation{wqe_opcode::Nop, true, true},
-                                   operation{wqe_opcode::Send, true, true},
-                                   operation{wqe_opcode::SendImmediate, true, true},
-                                   operation{wqe_opcode::SendInvalidate, false, false},
-                                   operation{wqe_opcode::RdmaWrite, true, false},
-                                   operation{wqe_opcode::RdmaWriteImmediate, true, false},
-                                   operation{wqe_opcode::RdmaRead, false, false},
-                                   operation{wqe_opcode::AtomicCompareSwap, false, false},
-                                   operation{wqe_opcode::AtomicFetchAdd, false, false},
-                                   operation{wqe_opcode::LocalInvalidate, false, false}};
+constexpr std::array Operations = {wqe_opcode::Nop,
+                                   wqe_opcode::Send,
+                                   wqe_opcode::SendImmediate,
+                                   wqe_opcode::RdmaWrite,
+                                   wqe_opcode::RdmaRead,
+                                   wqe_opcode::RdmaWriteImmediate,
+                                   wqe_opcode::AtomicFetchAdd,
+                                   wqe_opcode::SendInvalidate,
+                                   wqe_opcode::AtomicCompareSwap,
+                                   wqe_opcode::LocalInvalidate};
 
 /// What the results were, whoever computed them.
 class result_coverage {
  public:
-  explicit result_coverage(coverage& cover) : cover_(cover) {
-    // Every operation on every service: taken, or refused as one that the service lacks.
-    for (const operation& each : Operations) {
-      const char* name = to_string(each.opcode);
-      cover.declare({fmt::format("Rc.{}", name).c_str(),
-                     fmt::format("{}Uc.{}", each.on_uc ? "" : "no_", name).c_str(),
-                     fmt::format("{}Ud.{}", each.on_ud ? "" : "no_", name).c_str()});
-    }
-    cover.declare({"opcode.other"});
-    cover.declare({"result.ok", "result.drop", "result.LocalLength", "result.LocalQpOperation",
-                   "result.LocalProtection", "result.WrFlushed"});
-    cover.declare({"body.none", "body.pointers", "body.inline", "body.datagram",
-                   "body.datagram_inline", "body.datagram_empty"});
-    cover.declare({"keys.contiguous", "keys.paged", "keys.paged_read"});
-  }
+  explicit result_coverage(coverage& cover) : cover_(cover) {}
 
   void see(const work_item& work) {
     const auto opcode = static_cast<wqe_opcode>(work.opcode);
@@ -161,8 +141,7 @@ class result_coverage {
     cover_.hit(work.drop ? "result.drop"
                : ok      ? "result.ok"
                          : fmt::format("result.{}", to_string(syndrome)));
-    if (std::none_of(Operations.begin(), Operations.end(),
-                     [&](const operation& each) { return each.opcode == opcode; })) {
+    if (std::find(Operations.begin(), Operations.end(), opcode) == Operations.end()) {
       cover_.hit("opcode.other");
       return;
     }
@@ -200,26 +179,16 @@ class result_coverage {
   coverage& cover_;
 };
 
-void declare_waits(coverage& cover) {
-  cover.declare({"wait.order", "wait.ctx_slots", "wait.walker", "wait.wqe_beats", "wait.mkey_slots",
-                 "wait.credit_ctx_read", "wait.credit_work", "wait.credit_mkey_read"});
-}
-
 }  // namespace
 
 lockstep_report run_wqe_parser_bench(const lockstep_options& options) {
   sim_context context(parameters{}, options.seed, options.shuffle_seed);
   tlp_pool tlps;
   nic_shared nic(context, "bench", tlps);
-  rtl_domain domain(context, {options.rtl_clock_always,
-                              options.audit,
-                              {{options.stage, options.variant}},
-                              replay_command(options)});
+  rtl_domain domain(context, rtl_options_of(options));
   run_digest digest(context);
-  coverage cover;
+  coverage cover(options.stage);
   result_coverage results(cover);
-  wqe_parser_traffic::declare(cover);
-  declare_waits(cover);
 
   stream<wqe_item> wqes(context, "bench.wqe", stage_spec::wqe_fetch::Depth, spec::MaxBeats);
   stream<context_read> ctx_reads(context, "bench.ctx_read", spec::CtxReadDepth);

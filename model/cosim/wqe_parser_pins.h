@@ -2,17 +2,15 @@
 // broken variants.
 #pragma once
 
-#include <vector>
-
 #include "cosim/verilated_block.h"
 
 namespace carillon {
 
 template <class Model>
-std::vector<rtl_pins> wqe_parser_pins(Model& v) {
-  return {CARILLON_INPUT_PINS(v, wqe),       CARILLON_OUTPUT_PINS(v, ctx_read),
-          CARILLON_INPUT_PINS(v, ctx_line),  CARILLON_OUTPUT_PINS(v, mkey_read),
-          CARILLON_INPUT_PINS(v, mkey_line), CARILLON_OUTPUT_PINS(v, work)};
+block_pins wqe_parser_pins(Model& v) {
+  return {.streams = {CARILLON_INPUT_PINS(v, wqe), CARILLON_OUTPUT_PINS(v, ctx_read),
+                      CARILLON_INPUT_PINS(v, ctx_line), CARILLON_OUTPUT_PINS(v, mkey_read),
+                      CARILLON_INPUT_PINS(v, mkey_line), CARILLON_OUTPUT_PINS(v, work)}};
 }
 
 }  // namespace carillon

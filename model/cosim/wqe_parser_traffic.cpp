@@ -28,30 +28,6 @@ bool has_data(wqe_opcode opcode) {
 
 }  // namespace
 
-void wqe_parser_traffic::declare(coverage& cover) {
-  cover.declare({"origin.fetched", "origin.blueflame"});
-  for (unsigned beats = 1; beats <= stage_spec::wqe_parser::MaxBeats; ++beats) {
-    cover.declare({fmt::format("beats.{}", beats).c_str()});
-  }
-  cover.declare({"sge.none", "sge.one", "sge.some", "sge.most", "sge.most_of_a_read"});
-  cover.declare({"inline.empty", "inline.flush", "inline.longest", "inline.read", "inline.atomic"});
-  cover.declare({"datagram.empty", "datagram.mtu", "datagram.over_mtu", "datagram.longest_inline"});
-  cover.declare({"atomic.aligned", "atomic.misaligned", "atomic.other_length", "atomic.in_two",
-                 "atomic.without_data"});
-  cover.declare({"size.largest", "size.random", "size.one_more", "size.one_less", "size.tiny",
-                 "size.data_of_none"});
-  cover.declare({"wqe.unread", "wqe.other_index", "wqe.other_qpn", "wqe.other_size", "wqe.mixed",
-                 "wqe.garbage", "qp.unknown"});
-  cover.declare(
-      {"signature.right", "signature.wrong", "signature.flipped_bit", "signature.not_asked_for"});
-  cover.declare({"key.bound", "key.whole", "key.variant", "key.pd", "key.function", "key.other_qp",
-                 "key.invalid", "key.read_only", "key.write_only", "key.unknown", "key.end",
-                 "key.start", "key.short", "key.wrap", "key.zero_bytes"});
-  cover.declare({"length.huge", "length.two_gib", "length.over_two_gib"});
-  cover.declare({"invalidate.valid", "invalidate.again", "invalidate.variant", "invalidate.pd",
-                 "invalidate.function", "invalidate.other_qp", "invalidate.unknown"});
-}
-
 wqe_item wqe_parser_traffic::make() {
   draft of;
   wqe_item& wqe = of.wqe;

@@ -19,9 +19,6 @@ class wqe_parser_traffic {
                      coverage& cover)
       : what_(what), buffers_(buffers), random_(seed, "wqe_parser_bench/wqe"), cover_(cover) {}
 
-  /// The bins that this class hits.
-  static void declare(coverage& cover);
-
   wqe_item make();
 
  private:

@@ -639,8 +639,8 @@ inline constexpr std::array<param_desc, 83> ParamTable = {{
      "an integer from 1 to 100000000", provenance::Assumed,
      "far above the spread of one burst",
      "an incomplete BlueFlame burst is discarded after this"},
-    {"uar.bf_slots", param_type::Integer, "", "16", "1", "4096", "",
-     "an integer from 1 to 4096", provenance::Assumed,
+    {"uar.bf_slots", param_type::Integer, "", "16", "1", "16", "",
+     "an integer from 1 to 16", provenance::Assumed,
      "one a UAR page of one function",
      "BlueFlame bursts under assembly"},
 }};

@@ -61,6 +61,23 @@ inline constexpr unsigned InitiationInterval = 1;
 inline constexpr unsigned Depth = 16;
 inline constexpr unsigned Outstanding = 0;
 inline constexpr unsigned MaxBeats = 1;
+// entries of the stream of context reads (assumed)
+inline constexpr unsigned CtxReadDepth = 8;
+// entries of the stream of answers (assumed)
+inline constexpr unsigned AnswerDepth = 16;
+// lookups under way, and the entries of their answers (assumed)
+inline constexpr unsigned Lookups = 16;
+// BlueFlame bursts under assembly, at most (assumed)
+inline constexpr unsigned Bursts = 16;
+// UAR pages of all functions whose state is kept; of each function a power of two (assumed)
+inline constexpr unsigned Pages = 8192;
+inline constexpr stage_timing_desc TimingTable[] = {
+    {"ctx_read_depth", 8, "assumed", "entries of the stream of context reads"},
+    {"answer_depth", 16, "assumed", "entries of the stream of answers"},
+    {"lookups", 16, "assumed", "lookups under way, and the entries of their answers"},
+    {"bursts", 16, "assumed", "BlueFlame bursts under assembly, at most"},
+    {"pages", 8192, "assumed", "UAR pages of all functions whose state is kept; of each function a power of two"},
+};
 }  // namespace uar
 
 // base and state lookup, round-robin arbiter over pending QPs, DMA read of WQEs; BlueFlame WQEs
@@ -79,11 +96,17 @@ inline constexpr unsigned Arbiter = 10;
 inline constexpr unsigned Done = 9;
 // WQEBBs fetched for one QP per grant, at most (assumed)
 inline constexpr unsigned GrantWqebbs = 4;
+// lookups under way, and the entries of their answers (assumed)
+inline constexpr unsigned Lookups = 16;
+// entries of the stream of context reads (assumed)
+inline constexpr unsigned CtxReadDepth = 8;
 inline constexpr stage_timing_desc TimingTable[] = {
     {"lookup", 5, "reference", "base and state lookup in the context RAM"},
     {"arbiter", 10, "assumed", "arbitration and request generation"},
     {"done", 9, "assumed", "from the completion's arrival in the core to the WQE visible"},
     {"grant_wqebbs", 4, "assumed", "WQEBBs fetched for one QP per grant, at most"},
+    {"lookups", 16, "assumed", "lookups under way, and the entries of their answers"},
+    {"ctx_read_depth", 8, "assumed", "entries of the stream of context reads"},
 };
 }  // namespace wqe_fetch
 
@@ -173,10 +196,22 @@ inline constexpr unsigned Issue = 1;
 inline constexpr unsigned Release = 1;
 // packets that fit the buffer (assumed)
 inline constexpr unsigned PacketBuffers = 16;
+// translations of pieces under way, or waiting for their reads to leave (assumed)
+inline constexpr unsigned Lookups = 64;
+// entries of the stream of read requests (assumed)
+inline constexpr unsigned ReadDepth = 64;
+// entries of the stream of key and translation reads (assumed)
+inline constexpr unsigned KeyReadDepth = 8;
+// entries of the stream of notes; twice the packets that are being fetched (assumed)
+inline constexpr unsigned LeftDepth = 128;
 inline constexpr stage_timing_desc TimingTable[] = {
     {"issue", 1, "assumed", "from the grant to the first read request"},
     {"release", 1, "assumed", "from the last byte's arrival in the core to the packet visible"},
     {"packet_buffers", 16, "assumed", "packets that fit the buffer"},
+    {"lookups", 64, "assumed", "translations of pieces under way, or waiting for their reads to leave"},
+    {"read_depth", 64, "assumed", "entries of the stream of read requests"},
+    {"key_read_depth", 8, "assumed", "entries of the stream of key and translation reads"},
+    {"left_depth", 128, "assumed", "entries of the stream of notes; twice the packets that are being fetched"},
 };
 }  // namespace payload_dma
 
@@ -189,6 +224,14 @@ inline constexpr unsigned Depth = 264;
 inline constexpr unsigned Outstanding = 0;
 inline constexpr unsigned MaxBeats = 66;
 inline constexpr unsigned MaxPacketBytes = 4198;
+// entries of the stream of path reads (assumed)
+inline constexpr unsigned CtxReadDepth = 8;
+// packets held, and KiB of their payload; more never are (assumed)
+inline constexpr unsigned Slots = 64;
+inline constexpr stage_timing_desc TimingTable[] = {
+    {"ctx_read_depth", 8, "assumed", "entries of the stream of path reads"},
+    {"slots", 64, "assumed", "packets held, and KiB of their payload; more never are"},
+};
 }  // namespace packet_builder
 
 // FCS, serialisation
@@ -305,11 +348,11 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      "1", "TLP receive", 40, 1, 64, 0, 1, true, false,
      nullptr, 0},
     {"uar", "DB_REC and BF_BUFFER per UAR page; ownership; BlueFlame bursts assembled or rejected",
-     "2", "UAR", 10, 1, 16, 0, 1, true, false,
-     nullptr, 0},
+     "2", "UAR", 10, 1, 16, 0, 1, true, true,
+     stage_spec::uar::TimingTable, 5},
     {"wqe_fetch", "base and state lookup, round-robin arbiter over pending QPs, DMA read of WQEs; BlueFlame WQEs bypass the read",
-     "3", "WQE fetch", 150, 1, 32, 32, 16, true, false,
-     stage_spec::wqe_fetch::TimingTable, 4},
+     "3", "WQE fetch", 150, 1, 32, 32, 16, true, true,
+     stage_spec::wqe_fetch::TimingTable, 6},
     {"qpc_ram", "context RAM: lines by kind and index, read ports with fixed priority, write-first",
      "4", "context fetch", 5, 1, 16, 0, 1, true, false,
      stage_spec::qpc_ram::TimingTable, 4},
@@ -320,13 +363,13 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      "5", "WQE parse", 5, 1, 16, 0, 1, true, false,
      stage_spec::tx_sched::TimingTable, 1},
     {"payload_dma", "gather list of a packet to read requests to packet buffer, store and forward",
-     "6", "payload DMA", 200, 1, 1024, 64, 64, true, false,
-     stage_spec::payload_dma::TimingTable, 3},
+     "6", "payload DMA", 200, 1, 1024, 64, 64, true, true,
+     stage_spec::payload_dma::TimingTable, 7},
     {"packet_builder", "FIRST/MIDDLE/LAST/ONLY, Ethernet, IP, UDP, BTH and extension headers, PSN, padding, ICRC; spoof check; to the wire or back into the NIC; cut-through",
-     "7", "packet build", 30, 1, 264, 0, 66, true, false,
-     nullptr, 0},
+     "7", "packet build", 30, 1, 264, 0, 66, true, true,
+     stage_spec::packet_builder::TimingTable, 2},
     {"tx_mac", "FCS, serialisation",
-     "8", "TX MAC", 20, 1, 132, 0, 66, true, false,
+     "8", "TX MAC", 20, 1, 132, 0, 66, true, true,
      nullptr, 0},
     {"rx_mac", "FCS check, receive buffer, for frames from the wire and for looped ones",
      "", "", 20, 1, 132, 0, 66, false, false,

@@ -100,6 +100,30 @@ enum class read_result : std::uint8_t {
 
 inline constexpr unsigned ReadResultWidth = 3;
 
+// What a packet is. The codes are those of packet_source.
+enum class packet_kind : std::uint8_t {
+  Request = 0x0,
+  Acknowledge = 0x1,
+  AtomicAcknowledge = 0x2,
+  ReadResponse = 0x3,
+};
+
+[[nodiscard]] constexpr const char* to_string(packet_kind x) {
+  switch (x) {
+    case packet_kind::Request:
+      return "Request";
+    case packet_kind::Acknowledge:
+      return "Acknowledge";
+    case packet_kind::AtomicAcknowledge:
+      return "AtomicAcknowledge";
+    case packet_kind::ReadResponse:
+      return "ReadResponse";
+  }
+  return "?";
+}
+
+inline constexpr unsigned PacketKindWidth = 2;
+
 // Where a field lies in the packed item; checkers print values by field name with it.
 struct stream_field_desc {
   const char* name;
@@ -194,6 +218,168 @@ struct wqe_beat {
   }
 
   bool operator==(const wqe_beat&) const = default;
+};
+
+// Change of a QP's state, pcie_endpoint to wqe_fetch.
+struct fetch_command {
+  static constexpr unsigned Width = 539;
+  static constexpr unsigned Words = 17;
+  static constexpr const char* Name = "fetch_command";
+  static constexpr std::array<stream_field_desc, 3> Fields = {{
+      {"qpn", 515, 24},
+      {"state", 512, 3},
+      {"common", 0, 512},
+  }};
+
+  // QP
+  std::uint32_t qpn{};
+  // its new state
+  qp_state state{};
+  // its common line as the command has left it
+  std::array<std::uint8_t, 64> common{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 17 * sizeof *w);
+    bytes::put_bits(w, 515, 24, qpn);
+    bytes::put_bits(w, 512, 3, static_cast<std::uint64_t>(state));
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(common.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static fetch_command unpack(const std::uint32_t* w) {
+    fetch_command x;
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 515, 24));
+    x.state = static_cast<qp_state>(bytes::get_bits(w, 512, 3));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.common.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const fetch_command&) const = default;
+};
+
+// A send queue goes back, tx_sched to wqe_fetch.
+struct refetch_beat {
+  static constexpr unsigned Width = 48;
+  static constexpr unsigned Words = 2;
+  static constexpr const char* Name = "refetch_beat";
+  static constexpr std::array<stream_field_desc, 3> Fields = {{
+      {"qpn", 24, 24},
+      {"epoch", 16, 8},
+      {"wqe_index", 0, 16},
+  }};
+
+  // QP
+  std::uint32_t qpn{};
+  // its new go-back count
+  std::uint8_t epoch{};
+  // index to go on at
+  std::uint16_t wqe_index{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 2 * sizeof *w);
+    bytes::put_bits(w, 24, 24, qpn);
+    bytes::put_bits(w, 16, 8, epoch);
+    bytes::put_bits(w, 0, 16, wqe_index);
+  }
+
+  [[nodiscard]] static refetch_beat unpack(const std::uint32_t* w) {
+    refetch_beat x;
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 24, 24));
+    x.epoch = static_cast<std::uint8_t>(bytes::get_bits(w, 16, 8));
+    x.wqe_index = static_cast<std::uint16_t>(bytes::get_bits(w, 0, 16));
+    return x;
+  }
+
+  bool operator==(const refetch_beat&) const = default;
+};
+
+// Read of up to four WQEBBs, wqe_fetch to dma_engine.
+struct wqe_read {
+  static constexpr unsigned Width = 94;
+  static constexpr unsigned Words = 3;
+  static constexpr const char* Name = "wqe_read";
+  static constexpr std::array<stream_field_desc, 4> Fields = {{
+      {"function_id", 78, 16},
+      {"address", 14, 64},
+      {"length", 5, 9},
+      {"cookie", 0, 5},
+  }};
+
+  // owner of the QP
+  std::uint16_t function_id{};
+  // IOVA
+  std::uint64_t address{};
+  // bytes
+  std::uint16_t length{};
+  // slot of the read, comes back with the answer
+  std::uint8_t cookie{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 3 * sizeof *w);
+    bytes::put_bits(w, 78, 16, function_id);
+    bytes::put_bits(w, 14, 64, address);
+    bytes::put_bits(w, 5, 9, length);
+    bytes::put_bits(w, 0, 5, cookie);
+  }
+
+  [[nodiscard]] static wqe_read unpack(const std::uint32_t* w) {
+    wqe_read x;
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 78, 16));
+    x.address = static_cast<std::uint64_t>(bytes::get_bits(w, 14, 64));
+    x.length = static_cast<std::uint16_t>(bytes::get_bits(w, 5, 9));
+    x.cookie = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 5));
+    return x;
+  }
+
+  bool operator==(const wqe_read&) const = default;
+};
+
+// Such a read is answered, dma_engine to wqe_fetch, with all its bytes: the engine has put them
+// together.
+struct wqe_answer {
+  static constexpr unsigned Width = 2056;
+  static constexpr unsigned Words = 65;
+  static constexpr const char* Name = "wqe_answer";
+  static constexpr std::array<stream_field_desc, 3> Fields = {{
+      {"cookie", 2051, 5},
+      {"status", 2048, 3},
+      {"data", 0, 2048},
+  }};
+
+  // slot of the read
+  std::uint8_t cookie{};
+  // how it ended; the bytes count only when ok
+  read_result status{};
+  // the WQEBBs, first at the top
+  std::array<std::uint8_t, 256> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 65 * sizeof *w);
+    bytes::put_bits(w, 2051, 5, cookie);
+    bytes::put_bits(w, 2048, 3, static_cast<std::uint64_t>(status));
+    for (unsigned i = 0; i < 64; ++i) {
+      w[63 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static wqe_answer unpack(const std::uint32_t* w) {
+    wqe_answer x;
+    x.cookie = static_cast<std::uint8_t>(bytes::get_bits(w, 2051, 5));
+    x.status = static_cast<read_result>(bytes::get_bits(w, 2048, 3));
+    for (unsigned i = 0; i < 64; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[63 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const wqe_answer&) const = default;
 };
 
 // Read request to the context RAM.
@@ -441,14 +627,1352 @@ struct work_beat {
   bool operator==(const work_beat&) const = default;
 };
 
-using stream_types = bytes::type_list<
-    wqe_beat, ctx_req, ctx_rsp, work_beat>;
+// 64 bytes of an Ethernet frame without FCS. All fields but first, last and data are the same in
+// every beat; bytes beyond the frame are zero.
+struct frame_beat {
+  static constexpr unsigned Width = 581;
+  static constexpr unsigned Words = 19;
+  static constexpr const char* Name = "frame_beat";
+  static constexpr std::array<stream_field_desc, 10> Fields = {{
+      {"trace_id", 549, 32},
+      {"function_id", 533, 16},
+      {"length", 520, 13},
+      {"pcp", 517, 3},
+      {"first_packet", 516, 1},
+      {"last_packet", 515, 1},
+      {"looped", 514, 1},
+      {"first", 513, 1},
+      {"last", 512, 1},
+      {"data", 0, 512},
+  }};
 
-inline constexpr std::array<stream_desc, 4> StreamTable = {{
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // that sends it
+  std::uint16_t function_id{};
+  // bytes, FCS not included
+  std::uint16_t length{};
+  // its priority, tagged or not
+  std::uint8_t pcp{};
+  // of its message
+  std::uint8_t first_packet{};
+  // of its message
+  std::uint8_t last_packet{};
+  // it never is on the wire
+  std::uint8_t looped{};
+  // first beat
+  std::uint8_t first{};
+  // last beat
+  std::uint8_t last{};
+  // bytes of the frame
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 19 * sizeof *w);
+    bytes::put_bits(w, 549, 32, trace_id);
+    bytes::put_bits(w, 533, 16, function_id);
+    bytes::put_bits(w, 520, 13, length);
+    bytes::put_bits(w, 517, 3, pcp);
+    bytes::put_bits(w, 516, 1, first_packet);
+    bytes::put_bits(w, 515, 1, last_packet);
+    bytes::put_bits(w, 514, 1, looped);
+    bytes::put_bits(w, 513, 1, first);
+    bytes::put_bits(w, 512, 1, last);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static frame_beat unpack(const std::uint32_t* w) {
+    frame_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 549, 32));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 533, 16));
+    x.length = static_cast<std::uint16_t>(bytes::get_bits(w, 520, 13));
+    x.pcp = static_cast<std::uint8_t>(bytes::get_bits(w, 517, 3));
+    x.first_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 516, 1));
+    x.last_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 515, 1));
+    x.looped = static_cast<std::uint8_t>(bytes::get_bits(w, 514, 1));
+    x.first = static_cast<std::uint8_t>(bytes::get_bits(w, 513, 1));
+    x.last = static_cast<std::uint8_t>(bytes::get_bits(w, 512, 1));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const frame_beat&) const = default;
+};
+
+// 64 bytes of an Ethernet frame on its way to the serializer, tx_mac to the wire. All fields but
+// first, last, fcs and data are the same in every beat; bytes beyond the frame are zero.
+struct wire_beat {
+  static constexpr unsigned Width = 612;
+  static constexpr unsigned Words = 20;
+  static constexpr const char* Name = "wire_beat";
+  static constexpr std::array<stream_field_desc, 10> Fields = {{
+      {"trace_id", 580, 32},
+      {"function_id", 564, 16},
+      {"length", 551, 13},
+      {"pcp", 548, 3},
+      {"first_packet", 547, 1},
+      {"last_packet", 546, 1},
+      {"first", 545, 1},
+      {"last", 544, 1},
+      {"fcs", 512, 32},
+      {"data", 0, 512},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // that sends it
+  std::uint16_t function_id{};
+  // bytes, FCS not included
+  std::uint16_t length{};
+  // its priority, tagged or not
+  std::uint8_t pcp{};
+  // of its message
+  std::uint8_t first_packet{};
+  // of its message
+  std::uint8_t last_packet{};
+  // first beat
+  std::uint8_t first{};
+  // last beat
+  std::uint8_t last{};
+  // of the frame, in its last beat, else zero; follows the last byte, least significant byte
+  // first
+  std::uint32_t fcs{};
+  // bytes of the frame
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 20 * sizeof *w);
+    bytes::put_bits(w, 580, 32, trace_id);
+    bytes::put_bits(w, 564, 16, function_id);
+    bytes::put_bits(w, 551, 13, length);
+    bytes::put_bits(w, 548, 3, pcp);
+    bytes::put_bits(w, 547, 1, first_packet);
+    bytes::put_bits(w, 546, 1, last_packet);
+    bytes::put_bits(w, 545, 1, first);
+    bytes::put_bits(w, 544, 1, last);
+    bytes::put_bits(w, 512, 32, fcs);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static wire_beat unpack(const std::uint32_t* w) {
+    wire_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 580, 32));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 564, 16));
+    x.length = static_cast<std::uint16_t>(bytes::get_bits(w, 551, 13));
+    x.pcp = static_cast<std::uint8_t>(bytes::get_bits(w, 548, 3));
+    x.first_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 547, 1));
+    x.last_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 546, 1));
+    x.first = static_cast<std::uint8_t>(bytes::get_bits(w, 545, 1));
+    x.last = static_cast<std::uint8_t>(bytes::get_bits(w, 544, 1));
+    x.fcs = static_cast<std::uint32_t>(bytes::get_bits(w, 512, 32));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const wire_beat&) const = default;
+};
+
+// Posted write that hit a BAR, pcie_rx to uar. A longer one keeps its first 64 bytes; bytes
+// beyond its length are zero.
+struct mmio_write_beat {
+  static constexpr unsigned Width = 611;
+  static constexpr unsigned Words = 20;
+  static constexpr const char* Name = "mmio_write_beat";
+  static constexpr std::array<stream_field_desc, 6> Fields = {{
+      {"trace_id", 579, 32},
+      {"function_id", 563, 16},
+      {"bar", 560, 3},
+      {"offset", 528, 32},
+      {"length", 512, 16},
+      {"data", 0, 512},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // function whose BAR it hit
+  std::uint16_t function_id{};
+  // which one
+  std::uint8_t bar{};
+  // in the function's BAR
+  std::uint32_t offset{};
+  // bytes
+  std::uint16_t length{};
+  // the bytes
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 20 * sizeof *w);
+    bytes::put_bits(w, 579, 32, trace_id);
+    bytes::put_bits(w, 563, 16, function_id);
+    bytes::put_bits(w, 560, 3, bar);
+    bytes::put_bits(w, 528, 32, offset);
+    bytes::put_bits(w, 512, 16, length);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static mmio_write_beat unpack(const std::uint32_t* w) {
+    mmio_write_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 579, 32));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 563, 16));
+    x.bar = static_cast<std::uint8_t>(bytes::get_bits(w, 560, 3));
+    x.offset = static_cast<std::uint32_t>(bytes::get_bits(w, 528, 32));
+    x.length = static_cast<std::uint16_t>(bytes::get_bits(w, 512, 16));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const mmio_write_beat&) const = default;
+};
+
+// Read that hit a BAR, pcie_rx to uar.
+struct mmio_read_beat {
+  static constexpr unsigned Width = 131;
+  static constexpr unsigned Words = 5;
+  static constexpr const char* Name = "mmio_read_beat";
+  static constexpr std::array<stream_field_desc, 7> Fields = {{
+      {"trace_id", 99, 32},
+      {"function_id", 83, 16},
+      {"bar", 80, 3},
+      {"offset", 48, 32},
+      {"length", 32, 16},
+      {"requester", 16, 16},
+      {"tag", 0, 16},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // function whose BAR it hit
+  std::uint16_t function_id{};
+  // which one
+  std::uint8_t bar{};
+  // in the function's BAR
+  std::uint32_t offset{};
+  // bytes
+  std::uint16_t length{};
+  // who asked
+  std::uint16_t requester{};
+  // number of the request
+  std::uint16_t tag{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 5 * sizeof *w);
+    bytes::put_bits(w, 99, 32, trace_id);
+    bytes::put_bits(w, 83, 16, function_id);
+    bytes::put_bits(w, 80, 3, bar);
+    bytes::put_bits(w, 48, 32, offset);
+    bytes::put_bits(w, 32, 16, length);
+    bytes::put_bits(w, 16, 16, requester);
+    bytes::put_bits(w, 0, 16, tag);
+  }
+
+  [[nodiscard]] static mmio_read_beat unpack(const std::uint32_t* w) {
+    mmio_read_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 99, 32));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 83, 16));
+    x.bar = static_cast<std::uint8_t>(bytes::get_bits(w, 80, 3));
+    x.offset = static_cast<std::uint32_t>(bytes::get_bits(w, 48, 32));
+    x.length = static_cast<std::uint16_t>(bytes::get_bits(w, 32, 16));
+    x.requester = static_cast<std::uint16_t>(bytes::get_bits(w, 16, 16));
+    x.tag = static_cast<std::uint16_t>(bytes::get_bits(w, 0, 16));
+    return x;
+  }
+
+  bool operator==(const mmio_read_beat&) const = default;
+};
+
+// Answer to a read of a BAR, uar to dma_engine.
+struct mmio_answer_beat {
+  static constexpr unsigned Width = 171;
+  static constexpr unsigned Words = 6;
+  static constexpr const char* Name = "mmio_answer_beat";
+  static constexpr std::array<stream_field_desc, 9> Fields = {{
+      {"trace_id", 139, 32},
+      {"function_id", 123, 16},
+      {"requester", 107, 16},
+      {"tag", 91, 16},
+      {"status", 88, 3},
+      {"length", 72, 16},
+      {"lower_address", 65, 7},
+      {"without_data", 64, 1},
+      {"data", 0, 64},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // function that answers
+  std::uint16_t function_id{};
+  // who asked
+  std::uint16_t requester{};
+  // number of the request
+  std::uint16_t tag{};
+  // completion status
+  std::uint8_t status{};
+  // bytes
+  std::uint16_t length{};
+  // low bits of the first byte's address
+  std::uint8_t lower_address{};
+  // of success, too
+  std::uint8_t without_data{};
+  // the bytes
+  std::uint64_t data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 6 * sizeof *w);
+    bytes::put_bits(w, 139, 32, trace_id);
+    bytes::put_bits(w, 123, 16, function_id);
+    bytes::put_bits(w, 107, 16, requester);
+    bytes::put_bits(w, 91, 16, tag);
+    bytes::put_bits(w, 88, 3, status);
+    bytes::put_bits(w, 72, 16, length);
+    bytes::put_bits(w, 65, 7, lower_address);
+    bytes::put_bits(w, 64, 1, without_data);
+    bytes::put_bits(w, 0, 64, data);
+  }
+
+  [[nodiscard]] static mmio_answer_beat unpack(const std::uint32_t* w) {
+    mmio_answer_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 139, 32));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 123, 16));
+    x.requester = static_cast<std::uint16_t>(bytes::get_bits(w, 107, 16));
+    x.tag = static_cast<std::uint16_t>(bytes::get_bits(w, 91, 16));
+    x.status = static_cast<std::uint8_t>(bytes::get_bits(w, 88, 3));
+    x.length = static_cast<std::uint16_t>(bytes::get_bits(w, 72, 16));
+    x.lower_address = static_cast<std::uint8_t>(bytes::get_bits(w, 65, 7));
+    x.without_data = static_cast<std::uint8_t>(bytes::get_bits(w, 64, 1));
+    x.data = static_cast<std::uint64_t>(bytes::get_bits(w, 0, 64));
+    return x;
+  }
+
+  bool operator==(const mmio_answer_beat&) const = default;
+};
+
+// Doorbell or whole BlueFlame WQE, ownership checked, uar to wqe_fetch. Bytes beyond the WQE are
+// zero.
+struct doorbell_beat {
+  static constexpr unsigned Width = 2143;
+  static constexpr unsigned Words = 67;
+  static constexpr const char* Name = "doorbell_beat";
+  static constexpr std::array<stream_field_desc, 7> Fields = {{
+      {"trace_id", 2111, 32},
+      {"function_id", 2095, 16},
+      {"qpn", 2071, 24},
+      {"wqe_index", 2055, 16},
+      {"ds", 2049, 6},
+      {"blueflame", 2048, 1},
+      {"data", 0, 2048},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // owner of the QP
+  std::uint16_t function_id{};
+  // QP
+  std::uint32_t qpn{};
+  // index of the last posted WQE
+  std::uint16_t wqe_index{};
+  // its size in 16-byte units
+  std::uint8_t ds{};
+  // data holds the WQE
+  std::uint8_t blueflame{};
+  // the WQE
+  std::array<std::uint8_t, 256> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 67 * sizeof *w);
+    bytes::put_bits(w, 2111, 32, trace_id);
+    bytes::put_bits(w, 2095, 16, function_id);
+    bytes::put_bits(w, 2071, 24, qpn);
+    bytes::put_bits(w, 2055, 16, wqe_index);
+    bytes::put_bits(w, 2049, 6, ds);
+    bytes::put_bits(w, 2048, 1, blueflame);
+    for (unsigned i = 0; i < 64; ++i) {
+      w[63 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static doorbell_beat unpack(const std::uint32_t* w) {
+    doorbell_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 2111, 32));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 2095, 16));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 2071, 24));
+    x.wqe_index = static_cast<std::uint16_t>(bytes::get_bits(w, 2055, 16));
+    x.ds = static_cast<std::uint8_t>(bytes::get_bits(w, 2049, 6));
+    x.blueflame = static_cast<std::uint8_t>(bytes::get_bits(w, 2048, 1));
+    for (unsigned i = 0; i < 64; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[63 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const doorbell_beat&) const = default;
+};
+
+// Doorbell of a CQ or EQ, ownership not checked, uar to completion.
+struct queue_doorbell_beat {
+  static constexpr unsigned Width = 125;
+  static constexpr unsigned Words = 4;
+  static constexpr const char* Name = "queue_doorbell_beat";
+  static constexpr std::array<stream_field_desc, 9> Fields = {{
+      {"trace_id", 93, 32},
+      {"function_id", 77, 16},
+      {"uar_page", 53, 24},
+      {"eq", 52, 1},
+      {"arm", 51, 1},
+      {"solicited_only", 50, 1},
+      {"arm_sn", 48, 2},
+      {"number", 24, 24},
+      {"consumer_index", 0, 24},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // function whose page was written
+  std::uint16_t function_id{};
+  // the page
+  std::uint32_t uar_page{};
+  // of an EQ
+  std::uint8_t eq{};
+  // EQ: arms it
+  std::uint8_t arm{};
+  // CQ: for solicited completions only
+  std::uint8_t solicited_only{};
+  // CQ: events consumed, modulo 4
+  std::uint8_t arm_sn{};
+  // queue
+  std::uint32_t number{};
+  // entries consumed
+  std::uint32_t consumer_index{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 4 * sizeof *w);
+    bytes::put_bits(w, 93, 32, trace_id);
+    bytes::put_bits(w, 77, 16, function_id);
+    bytes::put_bits(w, 53, 24, uar_page);
+    bytes::put_bits(w, 52, 1, eq);
+    bytes::put_bits(w, 51, 1, arm);
+    bytes::put_bits(w, 50, 1, solicited_only);
+    bytes::put_bits(w, 48, 2, arm_sn);
+    bytes::put_bits(w, 24, 24, number);
+    bytes::put_bits(w, 0, 24, consumer_index);
+  }
+
+  [[nodiscard]] static queue_doorbell_beat unpack(const std::uint32_t* w) {
+    queue_doorbell_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 93, 32));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 77, 16));
+    x.uar_page = static_cast<std::uint32_t>(bytes::get_bits(w, 53, 24));
+    x.eq = static_cast<std::uint8_t>(bytes::get_bits(w, 52, 1));
+    x.arm = static_cast<std::uint8_t>(bytes::get_bits(w, 51, 1));
+    x.solicited_only = static_cast<std::uint8_t>(bytes::get_bits(w, 50, 1));
+    x.arm_sn = static_cast<std::uint8_t>(bytes::get_bits(w, 48, 2));
+    x.number = static_cast<std::uint32_t>(bytes::get_bits(w, 24, 24));
+    x.consumer_index = static_cast<std::uint32_t>(bytes::get_bits(w, 0, 24));
+    return x;
+  }
+
+  bool operator==(const queue_doorbell_beat&) const = default;
+};
+
+// A packet whose payload is to be fetched, tx_sched to payload_dma: one beat, its gather list
+// included.
+struct packet_grant {
+  static constexpr unsigned Width = 4844;
+  static constexpr unsigned Words = 152;
+  static constexpr const char* Name = "packet_grant";
+  static constexpr std::array<stream_field_desc, 28> Fields = {{
+      {"trace_id", 4812, 32},
+      {"kind", 4810, 2},
+      {"order", 4746, 64},
+      {"function_id", 4730, 16},
+      {"qpn", 4706, 24},
+      {"life", 4698, 8},
+      {"wqe_opcode", 4690, 8},
+      {"service", 4687, 3},
+      {"solicited", 4686, 1},
+      {"ack_request", 4685, 1},
+      {"psn", 4661, 24},
+      {"payload", 4648, 13},
+      {"first_packet", 4647, 1},
+      {"last_packet", 4646, 1},
+      {"remote_address", 4582, 64},
+      {"rkey", 4550, 32},
+      {"dma_length", 4518, 32},
+      {"imm", 4486, 32},
+      {"swap_add", 4422, 64},
+      {"compare", 4358, 64},
+      {"syndrome", 4350, 8},
+      {"msn", 4326, 24},
+      {"paged", 4325, 1},
+      {"message_offset", 4293, 32},
+      {"writes_before", 4229, 64},
+      {"sge_count", 4224, 5},
+      {"address_vector", 3840, 384},
+      {"segments", 0, 3840},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // request or READ response
+  packet_kind kind{};
+  // of the grant, over all packets of the NIC
+  std::uint64_t order{};
+  // owner of the QP
+  std::uint16_t function_id{};
+  // local QP
+  std::uint32_t qpn{};
+  // resets of the QP before it was granted
+  std::uint8_t life{};
+  // operation of a request
+  std::uint8_t wqe_opcode{};
+  // transport service
+  qp_service service{};
+  // solicited event
+  std::uint8_t solicited{};
+  // asks for an acknowledge
+  std::uint8_t ack_request{};
+  // packet sequence number
+  std::uint32_t psn{};
+  // bytes, at least one
+  std::uint16_t payload{};
+  // of its message
+  std::uint8_t first_packet{};
+  // of its message
+  std::uint8_t last_packet{};
+  // remote virtual address; of a READ response, where the READ begins
+  std::uint64_t remote_address{};
+  // remote key; of a READ response, the key of its data
+  std::uint32_t rkey{};
+  // bytes of the message, for RETH
+  std::uint32_t dma_length{};
+  // immediate, or the key to invalidate
+  std::uint32_t imm{};
+  // atomic: value to swap in or to add
+  std::uint64_t swap_add{};
+  // atomic: value to compare with
+  std::uint64_t compare{};
+  // AETH
+  std::uint8_t syndrome{};
+  // AETH
+  std::uint32_t msn{};
+  // addresses must be translated
+  std::uint8_t paged{};
+  // of its first byte in the message
+  std::uint32_t message_offset{};
+  // its reads are sent when so many of the responder's writes have been
+  std::uint64_t writes_before{};
+  // data segments
+  std::uint8_t sge_count{};
+  // datagram segment of a UD request, else zero
+  std::array<std::uint8_t, 48> address_vector{};
+  // data segments, 16 bytes each, zero beyond the last and for a READ response
+  std::array<std::uint8_t, 480> segments{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 152 * sizeof *w);
+    bytes::put_bits(w, 4812, 32, trace_id);
+    bytes::put_bits(w, 4810, 2, static_cast<std::uint64_t>(kind));
+    bytes::put_bits(w, 4746, 64, order);
+    bytes::put_bits(w, 4730, 16, function_id);
+    bytes::put_bits(w, 4706, 24, qpn);
+    bytes::put_bits(w, 4698, 8, life);
+    bytes::put_bits(w, 4690, 8, wqe_opcode);
+    bytes::put_bits(w, 4687, 3, static_cast<std::uint64_t>(service));
+    bytes::put_bits(w, 4686, 1, solicited);
+    bytes::put_bits(w, 4685, 1, ack_request);
+    bytes::put_bits(w, 4661, 24, psn);
+    bytes::put_bits(w, 4648, 13, payload);
+    bytes::put_bits(w, 4647, 1, first_packet);
+    bytes::put_bits(w, 4646, 1, last_packet);
+    bytes::put_bits(w, 4582, 64, remote_address);
+    bytes::put_bits(w, 4550, 32, rkey);
+    bytes::put_bits(w, 4518, 32, dma_length);
+    bytes::put_bits(w, 4486, 32, imm);
+    bytes::put_bits(w, 4422, 64, swap_add);
+    bytes::put_bits(w, 4358, 64, compare);
+    bytes::put_bits(w, 4350, 8, syndrome);
+    bytes::put_bits(w, 4326, 24, msn);
+    bytes::put_bits(w, 4325, 1, paged);
+    bytes::put_bits(w, 4293, 32, message_offset);
+    bytes::put_bits(w, 4229, 64, writes_before);
+    bytes::put_bits(w, 4224, 5, sge_count);
+    for (unsigned i = 0; i < 12; ++i) {
+      w[131 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(address_vector.data() + 4 * i));
+    }
+    for (unsigned i = 0; i < 120; ++i) {
+      w[119 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(segments.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static packet_grant unpack(const std::uint32_t* w) {
+    packet_grant x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 4812, 32));
+    x.kind = static_cast<packet_kind>(bytes::get_bits(w, 4810, 2));
+    x.order = static_cast<std::uint64_t>(bytes::get_bits(w, 4746, 64));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 4730, 16));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 4706, 24));
+    x.life = static_cast<std::uint8_t>(bytes::get_bits(w, 4698, 8));
+    x.wqe_opcode = static_cast<std::uint8_t>(bytes::get_bits(w, 4690, 8));
+    x.service = static_cast<qp_service>(bytes::get_bits(w, 4687, 3));
+    x.solicited = static_cast<std::uint8_t>(bytes::get_bits(w, 4686, 1));
+    x.ack_request = static_cast<std::uint8_t>(bytes::get_bits(w, 4685, 1));
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 4661, 24));
+    x.payload = static_cast<std::uint16_t>(bytes::get_bits(w, 4648, 13));
+    x.first_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 4647, 1));
+    x.last_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 4646, 1));
+    x.remote_address = static_cast<std::uint64_t>(bytes::get_bits(w, 4582, 64));
+    x.rkey = static_cast<std::uint32_t>(bytes::get_bits(w, 4550, 32));
+    x.dma_length = static_cast<std::uint32_t>(bytes::get_bits(w, 4518, 32));
+    x.imm = static_cast<std::uint32_t>(bytes::get_bits(w, 4486, 32));
+    x.swap_add = static_cast<std::uint64_t>(bytes::get_bits(w, 4422, 64));
+    x.compare = static_cast<std::uint64_t>(bytes::get_bits(w, 4358, 64));
+    x.syndrome = static_cast<std::uint8_t>(bytes::get_bits(w, 4350, 8));
+    x.msn = static_cast<std::uint32_t>(bytes::get_bits(w, 4326, 24));
+    x.paged = static_cast<std::uint8_t>(bytes::get_bits(w, 4325, 1));
+    x.message_offset = static_cast<std::uint32_t>(bytes::get_bits(w, 4293, 32));
+    x.writes_before = static_cast<std::uint64_t>(bytes::get_bits(w, 4229, 64));
+    x.sge_count = static_cast<std::uint8_t>(bytes::get_bits(w, 4224, 5));
+    for (unsigned i = 0; i < 12; ++i) {
+      bytes::store_be<4>(x.address_vector.data() + 4 * i, w[131 - i]);
+    }
+    for (unsigned i = 0; i < 120; ++i) {
+      bytes::store_be<4>(x.segments.data() + 4 * i, w[119 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const packet_grant&) const = default;
+};
+
+// Read request for a piece of a payload, payload_dma to dma_engine.
+struct payload_read {
+  static constexpr unsigned Width = 211;
+  static constexpr unsigned Words = 7;
+  static constexpr const char* Name = "payload_read";
+  static constexpr std::array<stream_field_desc, 7> Fields = {{
+      {"trace_id", 179, 32},
+      {"function_id", 163, 16},
+      {"address", 99, 64},
+      {"length", 86, 13},
+      {"into", 70, 16},
+      {"cookie", 64, 6},
+      {"writes_before", 0, 64},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // on whose behalf
+  std::uint16_t function_id{};
+  // IOVA
+  std::uint64_t address{};
+  // bytes
+  std::uint16_t length{};
+  // byte of the frame store where it goes
+  std::uint16_t into{};
+  // slot of the packet, comes back with the answer
+  std::uint8_t cookie{};
+  // it is sent when so many of the responder's writes have been
+  std::uint64_t writes_before{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 7 * sizeof *w);
+    bytes::put_bits(w, 179, 32, trace_id);
+    bytes::put_bits(w, 163, 16, function_id);
+    bytes::put_bits(w, 99, 64, address);
+    bytes::put_bits(w, 86, 13, length);
+    bytes::put_bits(w, 70, 16, into);
+    bytes::put_bits(w, 64, 6, cookie);
+    bytes::put_bits(w, 0, 64, writes_before);
+  }
+
+  [[nodiscard]] static payload_read unpack(const std::uint32_t* w) {
+    payload_read x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 179, 32));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 163, 16));
+    x.address = static_cast<std::uint64_t>(bytes::get_bits(w, 99, 64));
+    x.length = static_cast<std::uint16_t>(bytes::get_bits(w, 86, 13));
+    x.into = static_cast<std::uint16_t>(bytes::get_bits(w, 70, 16));
+    x.cookie = static_cast<std::uint8_t>(bytes::get_bits(w, 64, 6));
+    x.writes_before = static_cast<std::uint64_t>(bytes::get_bits(w, 0, 64));
+    return x;
+  }
+
+  bool operator==(const payload_read&) const = default;
+};
+
+// A read request is answered and its bytes are in the frame store, dma_engine to payload_dma.
+struct payload_answer {
+  static constexpr unsigned Width = 41;
+  static constexpr unsigned Words = 2;
+  static constexpr const char* Name = "payload_answer";
+  static constexpr std::array<stream_field_desc, 3> Fields = {{
+      {"trace_id", 9, 32},
+      {"cookie", 3, 6},
+      {"status", 0, 3},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // slot of the packet
+  std::uint8_t cookie{};
+  // how it ended
+  read_result status{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 2 * sizeof *w);
+    bytes::put_bits(w, 9, 32, trace_id);
+    bytes::put_bits(w, 3, 6, cookie);
+    bytes::put_bits(w, 0, 3, static_cast<std::uint64_t>(status));
+  }
+
+  [[nodiscard]] static payload_answer unpack(const std::uint32_t* w) {
+    payload_answer x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 9, 32));
+    x.cookie = static_cast<std::uint8_t>(bytes::get_bits(w, 3, 6));
+    x.status = static_cast<read_result>(bytes::get_bits(w, 0, 3));
+    return x;
+  }
+
+  bool operator==(const payload_answer&) const = default;
+};
+
+// 64 bytes of a packet's payload, payload_dma to packet_builder. All fields but first, last and
+// data are the same in every beat; bytes beyond the payload, and all of a poisoned packet, are
+// zero.
+struct payload_beat {
+  static constexpr unsigned Width = 1417;
+  static constexpr unsigned Words = 45;
+  static constexpr const char* Name = "payload_beat";
+  static constexpr std::array<stream_field_desc, 27> Fields = {{
+      {"trace_id", 1385, 32},
+      {"kind", 1383, 2},
+      {"order", 1319, 64},
+      {"function_id", 1303, 16},
+      {"qpn", 1279, 24},
+      {"life", 1271, 8},
+      {"wqe_opcode", 1263, 8},
+      {"service", 1260, 3},
+      {"solicited", 1259, 1},
+      {"ack_request", 1258, 1},
+      {"psn", 1234, 24},
+      {"payload", 1221, 13},
+      {"first_packet", 1220, 1},
+      {"last_packet", 1219, 1},
+      {"remote_address", 1155, 64},
+      {"rkey", 1123, 32},
+      {"dma_length", 1091, 32},
+      {"imm", 1059, 32},
+      {"swap_add", 995, 64},
+      {"compare", 931, 64},
+      {"syndrome", 923, 8},
+      {"msn", 899, 24},
+      {"address_vector", 515, 384},
+      {"poisoned", 514, 1},
+      {"first", 513, 1},
+      {"last", 512, 1},
+      {"data", 0, 512},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // request or READ response
+  packet_kind kind{};
+  // of the grant, over all packets of the NIC
+  std::uint64_t order{};
+  // owner of the QP
+  std::uint16_t function_id{};
+  // local QP
+  std::uint32_t qpn{};
+  // resets of the QP before it was granted
+  std::uint8_t life{};
+  // operation of a request
+  std::uint8_t wqe_opcode{};
+  // transport service
+  qp_service service{};
+  // solicited event
+  std::uint8_t solicited{};
+  // asks for an acknowledge
+  std::uint8_t ack_request{};
+  // packet sequence number
+  std::uint32_t psn{};
+  // bytes
+  std::uint16_t payload{};
+  // of its message
+  std::uint8_t first_packet{};
+  // of its message
+  std::uint8_t last_packet{};
+  // remote virtual address
+  std::uint64_t remote_address{};
+  // remote key
+  std::uint32_t rkey{};
+  // bytes of the message, for RETH
+  std::uint32_t dma_length{};
+  // immediate, or the key to invalidate
+  std::uint32_t imm{};
+  // atomic: value to swap in or to add
+  std::uint64_t swap_add{};
+  // atomic: value to compare with
+  std::uint64_t compare{};
+  // AETH
+  std::uint8_t syndrome{};
+  // AETH
+  std::uint32_t msn{};
+  // datagram segment of a UD request, else zero
+  std::array<std::uint8_t, 48> address_vector{};
+  // a read of its payload failed: it must not leave the chip
+  std::uint8_t poisoned{};
+  // first beat
+  std::uint8_t first{};
+  // last beat
+  std::uint8_t last{};
+  // bytes of the payload
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 45 * sizeof *w);
+    bytes::put_bits(w, 1385, 32, trace_id);
+    bytes::put_bits(w, 1383, 2, static_cast<std::uint64_t>(kind));
+    bytes::put_bits(w, 1319, 64, order);
+    bytes::put_bits(w, 1303, 16, function_id);
+    bytes::put_bits(w, 1279, 24, qpn);
+    bytes::put_bits(w, 1271, 8, life);
+    bytes::put_bits(w, 1263, 8, wqe_opcode);
+    bytes::put_bits(w, 1260, 3, static_cast<std::uint64_t>(service));
+    bytes::put_bits(w, 1259, 1, solicited);
+    bytes::put_bits(w, 1258, 1, ack_request);
+    bytes::put_bits(w, 1234, 24, psn);
+    bytes::put_bits(w, 1221, 13, payload);
+    bytes::put_bits(w, 1220, 1, first_packet);
+    bytes::put_bits(w, 1219, 1, last_packet);
+    bytes::put_bits(w, 1155, 64, remote_address);
+    bytes::put_bits(w, 1123, 32, rkey);
+    bytes::put_bits(w, 1091, 32, dma_length);
+    bytes::put_bits(w, 1059, 32, imm);
+    bytes::put_bits(w, 995, 64, swap_add);
+    bytes::put_bits(w, 931, 64, compare);
+    bytes::put_bits(w, 923, 8, syndrome);
+    bytes::put_bits(w, 899, 24, msn);
+    for (unsigned i = 0; i < 48; ++i) {
+      bytes::put_bits(w, 891 - 8 * i, 8, address_vector[i]);
+    }
+    bytes::put_bits(w, 514, 1, poisoned);
+    bytes::put_bits(w, 513, 1, first);
+    bytes::put_bits(w, 512, 1, last);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static payload_beat unpack(const std::uint32_t* w) {
+    payload_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 1385, 32));
+    x.kind = static_cast<packet_kind>(bytes::get_bits(w, 1383, 2));
+    x.order = static_cast<std::uint64_t>(bytes::get_bits(w, 1319, 64));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 1303, 16));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 1279, 24));
+    x.life = static_cast<std::uint8_t>(bytes::get_bits(w, 1271, 8));
+    x.wqe_opcode = static_cast<std::uint8_t>(bytes::get_bits(w, 1263, 8));
+    x.service = static_cast<qp_service>(bytes::get_bits(w, 1260, 3));
+    x.solicited = static_cast<std::uint8_t>(bytes::get_bits(w, 1259, 1));
+    x.ack_request = static_cast<std::uint8_t>(bytes::get_bits(w, 1258, 1));
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 1234, 24));
+    x.payload = static_cast<std::uint16_t>(bytes::get_bits(w, 1221, 13));
+    x.first_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 1220, 1));
+    x.last_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 1219, 1));
+    x.remote_address = static_cast<std::uint64_t>(bytes::get_bits(w, 1155, 64));
+    x.rkey = static_cast<std::uint32_t>(bytes::get_bits(w, 1123, 32));
+    x.dma_length = static_cast<std::uint32_t>(bytes::get_bits(w, 1091, 32));
+    x.imm = static_cast<std::uint32_t>(bytes::get_bits(w, 1059, 32));
+    x.swap_add = static_cast<std::uint64_t>(bytes::get_bits(w, 995, 64));
+    x.compare = static_cast<std::uint64_t>(bytes::get_bits(w, 931, 64));
+    x.syndrome = static_cast<std::uint8_t>(bytes::get_bits(w, 923, 8));
+    x.msn = static_cast<std::uint32_t>(bytes::get_bits(w, 899, 24));
+    for (unsigned i = 0; i < 48; ++i) {
+      x.address_vector[i] = static_cast<std::uint8_t>(bytes::get_bits(w, 891 - 8 * i, 8));
+    }
+    x.poisoned = static_cast<std::uint8_t>(bytes::get_bits(w, 514, 1));
+    x.first = static_cast<std::uint8_t>(bytes::get_bits(w, 513, 1));
+    x.last = static_cast<std::uint8_t>(bytes::get_bits(w, 512, 1));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const payload_beat&) const = default;
+};
+
+// A packet has left payload_dma, to tx_sched.
+struct payload_note {
+  static constexpr unsigned Width = 84;
+  static constexpr unsigned Words = 3;
+  static constexpr const char* Name = "payload_note";
+  static constexpr std::array<stream_field_desc, 5> Fields = {{
+      {"trace_id", 52, 32},
+      {"qpn", 28, 24},
+      {"response", 27, 1},
+      {"psn", 3, 24},
+      {"status", 0, 3},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // local QP
+  std::uint32_t qpn{};
+  // it is a READ response
+  std::uint8_t response{};
+  // packet sequence number
+  std::uint32_t psn{};
+  // how the first of its reads that failed ended; not ok: the packet is dropped
+  read_result status{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 3 * sizeof *w);
+    bytes::put_bits(w, 52, 32, trace_id);
+    bytes::put_bits(w, 28, 24, qpn);
+    bytes::put_bits(w, 27, 1, response);
+    bytes::put_bits(w, 3, 24, psn);
+    bytes::put_bits(w, 0, 3, static_cast<std::uint64_t>(status));
+  }
+
+  [[nodiscard]] static payload_note unpack(const std::uint32_t* w) {
+    payload_note x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 52, 32));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 28, 24));
+    x.response = static_cast<std::uint8_t>(bytes::get_bits(w, 27, 1));
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 3, 24));
+    x.status = static_cast<read_result>(bytes::get_bits(w, 0, 3));
+    return x;
+  }
+
+  bool operator==(const payload_note&) const = default;
+};
+
+// Packet without payload or with inline payload, tx_sched to packet_builder: one beat. Bytes
+// beyond the payload are zero.
+struct direct_beat {
+  static constexpr unsigned Width = 8838;
+  static constexpr unsigned Words = 277;
+  static constexpr const char* Name = "direct_beat";
+  static constexpr std::array<stream_field_desc, 24> Fields = {{
+      {"trace_id", 8806, 32},
+      {"kind", 8804, 2},
+      {"order", 8740, 64},
+      {"function_id", 8724, 16},
+      {"qpn", 8700, 24},
+      {"life", 8692, 8},
+      {"wqe_opcode", 8684, 8},
+      {"service", 8681, 3},
+      {"solicited", 8680, 1},
+      {"ack_request", 8679, 1},
+      {"psn", 8655, 24},
+      {"payload", 8642, 13},
+      {"first_packet", 8641, 1},
+      {"last_packet", 8640, 1},
+      {"remote_address", 8576, 64},
+      {"rkey", 8544, 32},
+      {"dma_length", 8512, 32},
+      {"imm", 8480, 32},
+      {"swap_add", 8416, 64},
+      {"compare", 8352, 64},
+      {"syndrome", 8344, 8},
+      {"msn", 8320, 24},
+      {"address_vector", 7936, 384},
+      {"data", 0, 7936},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // request or READ response
+  packet_kind kind{};
+  // of the grant, over all packets of the NIC
+  std::uint64_t order{};
+  // owner of the QP
+  std::uint16_t function_id{};
+  // local QP
+  std::uint32_t qpn{};
+  // resets of the QP before it was granted
+  std::uint8_t life{};
+  // operation of a request
+  std::uint8_t wqe_opcode{};
+  // transport service
+  qp_service service{};
+  // solicited event
+  std::uint8_t solicited{};
+  // asks for an acknowledge
+  std::uint8_t ack_request{};
+  // packet sequence number
+  std::uint32_t psn{};
+  // bytes
+  std::uint16_t payload{};
+  // of its message
+  std::uint8_t first_packet{};
+  // of its message
+  std::uint8_t last_packet{};
+  // remote virtual address
+  std::uint64_t remote_address{};
+  // remote key
+  std::uint32_t rkey{};
+  // bytes of the message, for RETH
+  std::uint32_t dma_length{};
+  // immediate, or the key to invalidate
+  std::uint32_t imm{};
+  // atomic: value to swap in or to add
+  std::uint64_t swap_add{};
+  // atomic: value to compare with
+  std::uint64_t compare{};
+  // AETH
+  std::uint8_t syndrome{};
+  // AETH
+  std::uint32_t msn{};
+  // datagram segment of a UD request, else zero
+  std::array<std::uint8_t, 48> address_vector{};
+  // bytes of the payload, of the longest inline data
+  std::array<std::uint8_t, 992> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 277 * sizeof *w);
+    bytes::put_bits(w, 8806, 32, trace_id);
+    bytes::put_bits(w, 8804, 2, static_cast<std::uint64_t>(kind));
+    bytes::put_bits(w, 8740, 64, order);
+    bytes::put_bits(w, 8724, 16, function_id);
+    bytes::put_bits(w, 8700, 24, qpn);
+    bytes::put_bits(w, 8692, 8, life);
+    bytes::put_bits(w, 8684, 8, wqe_opcode);
+    bytes::put_bits(w, 8681, 3, static_cast<std::uint64_t>(service));
+    bytes::put_bits(w, 8680, 1, solicited);
+    bytes::put_bits(w, 8679, 1, ack_request);
+    bytes::put_bits(w, 8655, 24, psn);
+    bytes::put_bits(w, 8642, 13, payload);
+    bytes::put_bits(w, 8641, 1, first_packet);
+    bytes::put_bits(w, 8640, 1, last_packet);
+    bytes::put_bits(w, 8576, 64, remote_address);
+    bytes::put_bits(w, 8544, 32, rkey);
+    bytes::put_bits(w, 8512, 32, dma_length);
+    bytes::put_bits(w, 8480, 32, imm);
+    bytes::put_bits(w, 8416, 64, swap_add);
+    bytes::put_bits(w, 8352, 64, compare);
+    bytes::put_bits(w, 8344, 8, syndrome);
+    bytes::put_bits(w, 8320, 24, msn);
+    for (unsigned i = 0; i < 12; ++i) {
+      w[259 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(address_vector.data() + 4 * i));
+    }
+    for (unsigned i = 0; i < 248; ++i) {
+      w[247 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static direct_beat unpack(const std::uint32_t* w) {
+    direct_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 8806, 32));
+    x.kind = static_cast<packet_kind>(bytes::get_bits(w, 8804, 2));
+    x.order = static_cast<std::uint64_t>(bytes::get_bits(w, 8740, 64));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 8724, 16));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 8700, 24));
+    x.life = static_cast<std::uint8_t>(bytes::get_bits(w, 8692, 8));
+    x.wqe_opcode = static_cast<std::uint8_t>(bytes::get_bits(w, 8684, 8));
+    x.service = static_cast<qp_service>(bytes::get_bits(w, 8681, 3));
+    x.solicited = static_cast<std::uint8_t>(bytes::get_bits(w, 8680, 1));
+    x.ack_request = static_cast<std::uint8_t>(bytes::get_bits(w, 8679, 1));
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 8655, 24));
+    x.payload = static_cast<std::uint16_t>(bytes::get_bits(w, 8642, 13));
+    x.first_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 8641, 1));
+    x.last_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 8640, 1));
+    x.remote_address = static_cast<std::uint64_t>(bytes::get_bits(w, 8576, 64));
+    x.rkey = static_cast<std::uint32_t>(bytes::get_bits(w, 8544, 32));
+    x.dma_length = static_cast<std::uint32_t>(bytes::get_bits(w, 8512, 32));
+    x.imm = static_cast<std::uint32_t>(bytes::get_bits(w, 8480, 32));
+    x.swap_add = static_cast<std::uint64_t>(bytes::get_bits(w, 8416, 64));
+    x.compare = static_cast<std::uint64_t>(bytes::get_bits(w, 8352, 64));
+    x.syndrome = static_cast<std::uint8_t>(bytes::get_bits(w, 8344, 8));
+    x.msn = static_cast<std::uint32_t>(bytes::get_bits(w, 8320, 24));
+    for (unsigned i = 0; i < 12; ++i) {
+      bytes::store_be<4>(x.address_vector.data() + 4 * i, w[259 - i]);
+    }
+    for (unsigned i = 0; i < 248; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[247 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const direct_beat&) const = default;
+};
+
+// Which virtual port is asked for.
+struct vport_query {
+  static constexpr unsigned Width = 16;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "vport_query";
+  static constexpr std::array<stream_field_desc, 1> Fields = {{
+      {"function_id", 0, 16},
+  }};
+
+  // its function
+  std::uint16_t function_id{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 0, 16, function_id);
+  }
+
+  [[nodiscard]] static vport_query unpack(const std::uint32_t* w) {
+    vport_query x;
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 0, 16));
+    return x;
+  }
+
+  bool operator==(const vport_query&) const = default;
+};
+
+// Answer to a vport_query: what the function's virtual port may send.
+struct vport_view {
+  static constexpr unsigned Width = 67;
+  static constexpr unsigned Words = 3;
+  static constexpr const char* Name = "vport_view";
+  static constexpr std::array<stream_field_desc, 7> Fields = {{
+      {"enabled", 66, 1},
+      {"mac", 18, 48},
+      {"has_vlan", 17, 1},
+      {"vlan", 5, 12},
+      {"pcp", 2, 3},
+      {"spoof_check", 1, 1},
+      {"listed", 0, 1},
+  }};
+
+  // the port exists and its link is up; else all is zero
+  std::uint8_t enabled{};
+  // its MAC address
+  std::uint64_t mac{};
+  // its frames carry its VLAN
+  std::uint8_t has_vlan{};
+  // that VLAN
+  std::uint16_t vlan{};
+  // priority in that tag
+  std::uint8_t pcp{};
+  // its frames come from its own addresses
+  std::uint8_t spoof_check{};
+  // it has a list of source addresses
+  std::uint8_t listed{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 3 * sizeof *w);
+    bytes::put_bits(w, 66, 1, enabled);
+    bytes::put_bits(w, 18, 48, mac);
+    bytes::put_bits(w, 17, 1, has_vlan);
+    bytes::put_bits(w, 5, 12, vlan);
+    bytes::put_bits(w, 2, 3, pcp);
+    bytes::put_bits(w, 1, 1, spoof_check);
+    bytes::put_bits(w, 0, 1, listed);
+  }
+
+  [[nodiscard]] static vport_view unpack(const std::uint32_t* w) {
+    vport_view x;
+    x.enabled = static_cast<std::uint8_t>(bytes::get_bits(w, 66, 1));
+    x.mac = static_cast<std::uint64_t>(bytes::get_bits(w, 18, 48));
+    x.has_vlan = static_cast<std::uint8_t>(bytes::get_bits(w, 17, 1));
+    x.vlan = static_cast<std::uint16_t>(bytes::get_bits(w, 5, 12));
+    x.pcp = static_cast<std::uint8_t>(bytes::get_bits(w, 2, 3));
+    x.spoof_check = static_cast<std::uint8_t>(bytes::get_bits(w, 1, 1));
+    x.listed = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 1));
+    return x;
+  }
+
+  bool operator==(const vport_view&) const = default;
+};
+
+// Which entry of a virtual port's list of source addresses is asked for.
+struct vport_source_query {
+  static constexpr unsigned Width = 24;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "vport_source_query";
+  static constexpr std::array<stream_field_desc, 2> Fields = {{
+      {"function_id", 8, 16},
+      {"gid_index", 0, 8},
+  }};
+
+  // the port's function
+  std::uint16_t function_id{};
+  // entry
+  std::uint8_t gid_index{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 8, 16, function_id);
+    bytes::put_bits(w, 0, 8, gid_index);
+  }
+
+  [[nodiscard]] static vport_source_query unpack(const std::uint32_t* w) {
+    vport_source_query x;
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 8, 16));
+    x.gid_index = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 8));
+    return x;
+  }
+
+  bool operator==(const vport_source_query&) const = default;
+};
+
+// Answer to a vport_source_query.
+struct vport_source {
+  static constexpr unsigned Width = 129;
+  static constexpr unsigned Words = 5;
+  static constexpr const char* Name = "vport_source";
+  static constexpr std::array<stream_field_desc, 2> Fields = {{
+      {"valid", 128, 1},
+      {"address", 0, 128},
+  }};
+
+  // the list has such an entry
+  std::uint8_t valid{};
+  // the address
+  std::array<std::uint8_t, 16> address{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 5 * sizeof *w);
+    bytes::put_bits(w, 128, 1, valid);
+    for (unsigned i = 0; i < 4; ++i) {
+      w[3 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(address.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static vport_source unpack(const std::uint32_t* w) {
+    vport_source x;
+    x.valid = static_cast<std::uint8_t>(bytes::get_bits(w, 128, 1));
+    for (unsigned i = 0; i < 4; ++i) {
+      bytes::store_be<4>(x.address.data() + 4 * i, w[3 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const vport_source&) const = default;
+};
+
+// Which destination is looked for among the virtual ports.
+struct vport_route_query {
+  static constexpr unsigned Width = 61;
+  static constexpr unsigned Words = 2;
+  static constexpr const char* Name = "vport_route_query";
+  static constexpr std::array<stream_field_desc, 3> Fields = {{
+      {"mac", 13, 48},
+      {"has_tag", 12, 1},
+      {"vid", 0, 12},
+  }};
+
+  // destination address
+  std::uint64_t mac{};
+  // the frame has a tag
+  std::uint8_t has_tag{};
+  // VLAN of the tag
+  std::uint16_t vid{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 2 * sizeof *w);
+    bytes::put_bits(w, 13, 48, mac);
+    bytes::put_bits(w, 12, 1, has_tag);
+    bytes::put_bits(w, 0, 12, vid);
+  }
+
+  [[nodiscard]] static vport_route_query unpack(const std::uint32_t* w) {
+    vport_route_query x;
+    x.mac = static_cast<std::uint64_t>(bytes::get_bits(w, 13, 48));
+    x.has_tag = static_cast<std::uint8_t>(bytes::get_bits(w, 12, 1));
+    x.vid = static_cast<std::uint16_t>(bytes::get_bits(w, 0, 12));
+    return x;
+  }
+
+  bool operator==(const vport_route_query&) const = default;
+};
+
+// Answer to a vport_route_query.
+struct vport_route {
+  static constexpr unsigned Width = 1;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "vport_route";
+  static constexpr std::array<stream_field_desc, 1> Fields = {{
+      {"found", 0, 1},
+  }};
+
+  // an enabled port has that address and takes that VLAN
+  std::uint8_t found{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 0, 1, found);
+  }
+
+  [[nodiscard]] static vport_route unpack(const std::uint32_t* w) {
+    vport_route x;
+    x.found = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 1));
+    return x;
+  }
+
+  bool operator==(const vport_route&) const = default;
+};
+
+using stream_types = bytes::type_list<
+    wqe_beat, fetch_command, refetch_beat, wqe_read, wqe_answer, ctx_req, ctx_rsp, work_beat,
+    frame_beat, wire_beat, mmio_write_beat, mmio_read_beat, mmio_answer_beat, doorbell_beat,
+    queue_doorbell_beat, packet_grant, payload_read, payload_answer, payload_beat, payload_note,
+    direct_beat, vport_query, vport_view, vport_source_query, vport_source, vport_route_query,
+    vport_route>;
+
+inline constexpr std::array<stream_desc, 27> StreamTable = {{
     {"wqe_beat", 620, wqe_beat::Fields.data(), 11},
+    {"fetch_command", 539, fetch_command::Fields.data(), 3},
+    {"refetch_beat", 48, refetch_beat::Fields.data(), 3},
+    {"wqe_read", 94, wqe_read::Fields.data(), 4},
+    {"wqe_answer", 2056, wqe_answer::Fields.data(), 3},
     {"ctx_req", 76, ctx_req::Fields.data(), 4},
     {"ctx_rsp", 573, ctx_rsp::Fields.data(), 5},
     {"work_beat", 965, work_beat::Fields.data(), 25},
+    {"frame_beat", 581, frame_beat::Fields.data(), 10},
+    {"wire_beat", 612, wire_beat::Fields.data(), 10},
+    {"mmio_write_beat", 611, mmio_write_beat::Fields.data(), 6},
+    {"mmio_read_beat", 131, mmio_read_beat::Fields.data(), 7},
+    {"mmio_answer_beat", 171, mmio_answer_beat::Fields.data(), 9},
+    {"doorbell_beat", 2143, doorbell_beat::Fields.data(), 7},
+    {"queue_doorbell_beat", 125, queue_doorbell_beat::Fields.data(), 9},
+    {"packet_grant", 4844, packet_grant::Fields.data(), 28},
+    {"payload_read", 211, payload_read::Fields.data(), 7},
+    {"payload_answer", 41, payload_answer::Fields.data(), 3},
+    {"payload_beat", 1417, payload_beat::Fields.data(), 27},
+    {"payload_note", 84, payload_note::Fields.data(), 5},
+    {"direct_beat", 8838, direct_beat::Fields.data(), 24},
+    {"vport_query", 16, vport_query::Fields.data(), 1},
+    {"vport_view", 67, vport_view::Fields.data(), 7},
+    {"vport_source_query", 24, vport_source_query::Fields.data(), 2},
+    {"vport_source", 129, vport_source::Fields.data(), 2},
+    {"vport_route_query", 61, vport_route_query::Fields.data(), 3},
+    {"vport_route", 1, vport_route::Fields.data(), 1},
 }};
 
 }  // namespace carillon

@@ -24,6 +24,11 @@ package stages_pkg;
   localparam int unsigned UarDepth = 16;
   localparam int unsigned UarOutstanding = 0;
   localparam int unsigned UarMaxBeats = 1;
+  localparam int unsigned UarCtxReadDepth = 8;
+  localparam int unsigned UarAnswerDepth = 16;
+  localparam int unsigned UarLookups = 16;
+  localparam int unsigned UarBursts = 16;
+  localparam int unsigned UarPages = 8192;
 
   // base and state lookup, round-robin arbiter over pending QPs, DMA read of WQEs; BlueFlame WQEs
   // bypass the read
@@ -36,6 +41,8 @@ package stages_pkg;
   localparam int unsigned WqeFetchArbiter = 10;
   localparam int unsigned WqeFetchDone = 9;
   localparam int unsigned WqeFetchGrantWqebbs = 4;
+  localparam int unsigned WqeFetchLookups = 16;
+  localparam int unsigned WqeFetchCtxReadDepth = 8;
 
   // context RAM: lines by kind and index, read ports with fixed priority, write-first
   localparam int unsigned QpcRamLatency = 5;
@@ -81,6 +88,10 @@ package stages_pkg;
   localparam int unsigned PayloadDmaIssue = 1;
   localparam int unsigned PayloadDmaRelease = 1;
   localparam int unsigned PayloadDmaPacketBuffers = 16;
+  localparam int unsigned PayloadDmaLookups = 64;
+  localparam int unsigned PayloadDmaReadDepth = 64;
+  localparam int unsigned PayloadDmaKeyReadDepth = 8;
+  localparam int unsigned PayloadDmaLeftDepth = 128;
 
   // FIRST/MIDDLE/LAST/ONLY, Ethernet, IP, UDP, BTH and extension headers, PSN, padding, ICRC;
   // spoof check; to the wire or back into the NIC; cut-through
@@ -89,6 +100,8 @@ package stages_pkg;
   localparam int unsigned PacketBuilderDepth = 264;
   localparam int unsigned PacketBuilderOutstanding = 0;
   localparam int unsigned PacketBuilderMaxBeats = 66;
+  localparam int unsigned PacketBuilderCtxReadDepth = 8;
+  localparam int unsigned PacketBuilderSlots = 64;
 
   // FCS, serialisation
   localparam int unsigned TxMacLatency = 20;

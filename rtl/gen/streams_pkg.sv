@@ -39,6 +39,14 @@ package streams_pkg;
     ReadResultTimeout = 3'h4
   } read_result_e;
 
+  // What a packet is. The codes are those of packet_source.
+  typedef enum logic [1:0] {
+    PacketKindRequest = 2'h0,
+    PacketKindAcknowledge = 2'h1,
+    PacketKindAtomicAcknowledge = 2'h2,
+    PacketKindReadResponse = 2'h3
+  } packet_kind_e;
+
   // 64 bytes of a send WQE, wqe_fetch to wqe_parser. All fields but first, last and data are the
   // same in every beat of a WQE; bytes beyond the WQE are zero.
   typedef struct packed {
@@ -55,6 +63,40 @@ package streams_pkg;
     logic [511:0] data;  // bytes of the WQE
   } wqe_beat_t;
   localparam int unsigned WqeBeatWidth = 620;
+
+  // Change of a QP's state, pcie_endpoint to wqe_fetch.
+  typedef struct packed {
+    logic [23:0] qpn;  // QP
+    logic [2:0] state;  // its new state; qp_state_e
+    logic [511:0] common;  // its common line as the command has left it
+  } fetch_command_t;
+  localparam int unsigned FetchCommandWidth = 539;
+
+  // A send queue goes back, tx_sched to wqe_fetch.
+  typedef struct packed {
+    logic [23:0] qpn;  // QP
+    logic [7:0] epoch;  // its new go-back count
+    logic [15:0] wqe_index;  // index to go on at
+  } refetch_beat_t;
+  localparam int unsigned RefetchBeatWidth = 48;
+
+  // Read of up to four WQEBBs, wqe_fetch to dma_engine.
+  typedef struct packed {
+    logic [15:0] function_id;  // owner of the QP
+    logic [63:0] address;  // IOVA
+    logic [8:0] length;  // bytes
+    logic [4:0] cookie;  // slot of the read, comes back with the answer
+  } wqe_read_t;
+  localparam int unsigned WqeReadWidth = 94;
+
+  // Such a read is answered, dma_engine to wqe_fetch, with all its bytes: the engine has put them
+  // together.
+  typedef struct packed {
+    logic [4:0] cookie;  // slot of the read
+    logic [2:0] status;  // how it ended; the bytes count only when ok; read_result_e
+    logic [2047:0] data;  // the WQEBBs, first at the top
+  } wqe_answer_t;
+  localparam int unsigned WqeAnswerWidth = 2056;
 
   // Read request to the context RAM.
   typedef struct packed {
@@ -105,6 +147,277 @@ package streams_pkg;
     logic [511:0] data;  // 64 bytes of the body, zero beyond its end
   } work_beat_t;
   localparam int unsigned WorkBeatWidth = 965;
+
+  // 64 bytes of an Ethernet frame without FCS. All fields but first, last and data are the same
+  // in every beat; bytes beyond the frame are zero.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [15:0] function_id;  // that sends it
+    logic [12:0] length;  // bytes, FCS not included
+    logic [2:0] pcp;  // its priority, tagged or not
+    logic first_packet;  // of its message
+    logic last_packet;  // of its message
+    logic looped;  // it never is on the wire
+    logic first;  // first beat
+    logic last;  // last beat
+    logic [511:0] data;  // bytes of the frame
+  } frame_beat_t;
+  localparam int unsigned FrameBeatWidth = 581;
+
+  // 64 bytes of an Ethernet frame on its way to the serializer, tx_mac to the wire. All fields
+  // but first, last, fcs and data are the same in every beat; bytes beyond the frame are zero.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [15:0] function_id;  // that sends it
+    logic [12:0] length;  // bytes, FCS not included
+    logic [2:0] pcp;  // its priority, tagged or not
+    logic first_packet;  // of its message
+    logic last_packet;  // of its message
+    logic first;  // first beat
+    logic last;  // last beat
+    logic [31:0] fcs;
+    logic [511:0] data;  // bytes of the frame
+  } wire_beat_t;
+  localparam int unsigned WireBeatWidth = 612;
+
+  // Posted write that hit a BAR, pcie_rx to uar. A longer one keeps its first 64 bytes; bytes
+  // beyond its length are zero.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [15:0] function_id;  // function whose BAR it hit
+    logic [2:0] bar;  // which one
+    logic [31:0] offset;  // in the function's BAR
+    logic [15:0] length;  // bytes
+    logic [511:0] data;  // the bytes
+  } mmio_write_beat_t;
+  localparam int unsigned MmioWriteBeatWidth = 611;
+
+  // Read that hit a BAR, pcie_rx to uar.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [15:0] function_id;  // function whose BAR it hit
+    logic [2:0] bar;  // which one
+    logic [31:0] offset;  // in the function's BAR
+    logic [15:0] length;  // bytes
+    logic [15:0] requester;  // who asked
+    logic [15:0] tag;  // number of the request
+  } mmio_read_beat_t;
+  localparam int unsigned MmioReadBeatWidth = 131;
+
+  // Answer to a read of a BAR, uar to dma_engine.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [15:0] function_id;  // function that answers
+    logic [15:0] requester;  // who asked
+    logic [15:0] tag;  // number of the request
+    logic [2:0] status;  // completion status
+    logic [15:0] length;  // bytes
+    logic [6:0] lower_address;  // low bits of the first byte's address
+    logic without_data;  // of success, too
+    logic [63:0] data;  // the bytes
+  } mmio_answer_beat_t;
+  localparam int unsigned MmioAnswerBeatWidth = 171;
+
+  // Doorbell or whole BlueFlame WQE, ownership checked, uar to wqe_fetch. Bytes beyond the WQE
+  // are zero.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [15:0] function_id;  // owner of the QP
+    logic [23:0] qpn;  // QP
+    logic [15:0] wqe_index;  // index of the last posted WQE
+    logic [5:0] ds;  // its size in 16-byte units
+    logic blueflame;  // data holds the WQE
+    logic [2047:0] data;  // the WQE
+  } doorbell_beat_t;
+  localparam int unsigned DoorbellBeatWidth = 2143;
+
+  // Doorbell of a CQ or EQ, ownership not checked, uar to completion.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [15:0] function_id;  // function whose page was written
+    logic [23:0] uar_page;  // the page
+    logic eq;  // of an EQ
+    logic arm;  // EQ: arms it
+    logic solicited_only;  // CQ: for solicited completions only
+    logic [1:0] arm_sn;  // CQ: events consumed, modulo 4
+    logic [23:0] number;  // queue
+    logic [23:0] consumer_index;  // entries consumed
+  } queue_doorbell_beat_t;
+  localparam int unsigned QueueDoorbellBeatWidth = 125;
+
+  // A packet whose payload is to be fetched, tx_sched to payload_dma: one beat, its gather list
+  // included.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [1:0] kind;  // request or READ response; packet_kind_e
+    logic [63:0] order;  // of the grant, over all packets of the NIC
+    logic [15:0] function_id;  // owner of the QP
+    logic [23:0] qpn;  // local QP
+    logic [7:0] life;  // resets of the QP before it was granted
+    logic [7:0] wqe_opcode;  // operation of a request
+    logic [2:0] service;  // transport service; qp_service_e
+    logic solicited;  // solicited event
+    logic ack_request;  // asks for an acknowledge
+    logic [23:0] psn;  // packet sequence number
+    logic [12:0] payload;  // bytes, at least one
+    logic first_packet;  // of its message
+    logic last_packet;  // of its message
+    logic [63:0] remote_address;
+    logic [31:0] rkey;  // remote key; of a READ response, the key of its data
+    logic [31:0] dma_length;  // bytes of the message, for RETH
+    logic [31:0] imm;  // immediate, or the key to invalidate
+    logic [63:0] swap_add;  // atomic: value to swap in or to add
+    logic [63:0] compare;  // atomic: value to compare with
+    logic [7:0] syndrome;  // AETH
+    logic [23:0] msn;  // AETH
+    logic paged;  // addresses must be translated
+    logic [31:0] message_offset;  // of its first byte in the message
+    logic [63:0] writes_before;
+    logic [4:0] sge_count;  // data segments
+    logic [383:0] address_vector;  // datagram segment of a UD request, else zero
+    logic [3839:0] segments;
+  } packet_grant_t;
+  localparam int unsigned PacketGrantWidth = 4844;
+
+  // Read request for a piece of a payload, payload_dma to dma_engine.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [15:0] function_id;  // on whose behalf
+    logic [63:0] address;  // IOVA
+    logic [12:0] length;  // bytes
+    logic [15:0] into;  // byte of the frame store where it goes
+    logic [5:0] cookie;  // slot of the packet, comes back with the answer
+    logic [63:0] writes_before;  // it is sent when so many of the responder's writes have been
+  } payload_read_t;
+  localparam int unsigned PayloadReadWidth = 211;
+
+  // A read request is answered and its bytes are in the frame store, dma_engine to payload_dma.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [5:0] cookie;  // slot of the packet
+    logic [2:0] status;  // how it ended; read_result_e
+  } payload_answer_t;
+  localparam int unsigned PayloadAnswerWidth = 41;
+
+  // 64 bytes of a packet's payload, payload_dma to packet_builder. All fields but first, last and
+  // data are the same in every beat; bytes beyond the payload, and all of a poisoned packet, are
+  // zero.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [1:0] kind;  // request or READ response; packet_kind_e
+    logic [63:0] order;  // of the grant, over all packets of the NIC
+    logic [15:0] function_id;  // owner of the QP
+    logic [23:0] qpn;  // local QP
+    logic [7:0] life;  // resets of the QP before it was granted
+    logic [7:0] wqe_opcode;  // operation of a request
+    logic [2:0] service;  // transport service; qp_service_e
+    logic solicited;  // solicited event
+    logic ack_request;  // asks for an acknowledge
+    logic [23:0] psn;  // packet sequence number
+    logic [12:0] payload;  // bytes
+    logic first_packet;  // of its message
+    logic last_packet;  // of its message
+    logic [63:0] remote_address;  // remote virtual address
+    logic [31:0] rkey;  // remote key
+    logic [31:0] dma_length;  // bytes of the message, for RETH
+    logic [31:0] imm;  // immediate, or the key to invalidate
+    logic [63:0] swap_add;  // atomic: value to swap in or to add
+    logic [63:0] compare;  // atomic: value to compare with
+    logic [7:0] syndrome;  // AETH
+    logic [23:0] msn;  // AETH
+    logic [383:0] address_vector;  // datagram segment of a UD request, else zero
+    logic poisoned;  // a read of its payload failed: it must not leave the chip
+    logic first;  // first beat
+    logic last;  // last beat
+    logic [511:0] data;  // bytes of the payload
+  } payload_beat_t;
+  localparam int unsigned PayloadBeatWidth = 1417;
+
+  // A packet has left payload_dma, to tx_sched.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [23:0] qpn;  // local QP
+    logic response;  // it is a READ response
+    logic [23:0] psn;  // packet sequence number
+    logic [2:0] status;
+  } payload_note_t;
+  localparam int unsigned PayloadNoteWidth = 84;
+
+  // Packet without payload or with inline payload, tx_sched to packet_builder: one beat. Bytes
+  // beyond the payload are zero.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [1:0] kind;  // request or READ response; packet_kind_e
+    logic [63:0] order;  // of the grant, over all packets of the NIC
+    logic [15:0] function_id;  // owner of the QP
+    logic [23:0] qpn;  // local QP
+    logic [7:0] life;  // resets of the QP before it was granted
+    logic [7:0] wqe_opcode;  // operation of a request
+    logic [2:0] service;  // transport service; qp_service_e
+    logic solicited;  // solicited event
+    logic ack_request;  // asks for an acknowledge
+    logic [23:0] psn;  // packet sequence number
+    logic [12:0] payload;  // bytes
+    logic first_packet;  // of its message
+    logic last_packet;  // of its message
+    logic [63:0] remote_address;  // remote virtual address
+    logic [31:0] rkey;  // remote key
+    logic [31:0] dma_length;  // bytes of the message, for RETH
+    logic [31:0] imm;  // immediate, or the key to invalidate
+    logic [63:0] swap_add;  // atomic: value to swap in or to add
+    logic [63:0] compare;  // atomic: value to compare with
+    logic [7:0] syndrome;  // AETH
+    logic [23:0] msn;  // AETH
+    logic [383:0] address_vector;  // datagram segment of a UD request, else zero
+    logic [7935:0] data;  // bytes of the payload, of the longest inline data
+  } direct_beat_t;
+  localparam int unsigned DirectBeatWidth = 8838;
+
+  // Which virtual port is asked for.
+  typedef struct packed {
+    logic [15:0] function_id;  // its function
+  } vport_query_t;
+  localparam int unsigned VportQueryWidth = 16;
+
+  // Answer to a vport_query: what the function's virtual port may send.
+  typedef struct packed {
+    logic enabled;  // the port exists and its link is up; else all is zero
+    logic [47:0] mac;  // its MAC address
+    logic has_vlan;  // its frames carry its VLAN
+    logic [11:0] vlan;  // that VLAN
+    logic [2:0] pcp;  // priority in that tag
+    logic spoof_check;  // its frames come from its own addresses
+    logic listed;  // it has a list of source addresses
+  } vport_view_t;
+  localparam int unsigned VportViewWidth = 67;
+
+  // Which entry of a virtual port's list of source addresses is asked for.
+  typedef struct packed {
+    logic [15:0] function_id;  // the port's function
+    logic [7:0] gid_index;  // entry
+  } vport_source_query_t;
+  localparam int unsigned VportSourceQueryWidth = 24;
+
+  // Answer to a vport_source_query.
+  typedef struct packed {
+    logic valid;  // the list has such an entry
+    logic [127:0] address;  // the address
+  } vport_source_t;
+  localparam int unsigned VportSourceWidth = 129;
+
+  // Which destination is looked for among the virtual ports.
+  typedef struct packed {
+    logic [47:0] mac;  // destination address
+    logic has_tag;  // the frame has a tag
+    logic [11:0] vid;  // VLAN of the tag
+  } vport_route_query_t;
+  localparam int unsigned VportRouteQueryWidth = 61;
+
+  // Answer to a vport_route_query.
+  typedef struct packed {
+    logic found;  // an enabled port has that address and takes that VLAN
+  } vport_route_t;
+  localparam int unsigned VportRouteWidth = 1;
 
 endpackage
 /* verilator lint_on UNUSEDPARAM */

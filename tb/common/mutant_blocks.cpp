@@ -1,44 +1,14 @@
 #include "tb/common/mutant_blocks.h"
 
-#include <memory>
-
-#include "Vwqe_parser__backpressure.h"
-#include "Vwqe_parser__behalf.h"
-#include "Vwqe_parser__busy.h"
-#include "Vwqe_parser__content_body.h"
-#include "Vwqe_parser__content_key.h"
-#include "Vwqe_parser__datagram.h"
-#include "Vwqe_parser__right.h"
-#include "Vwqe_parser__signature.h"
-#include "Vwqe_parser__slots.h"
-#include "Vwqe_parser__timing.h"
-#include "cosim/wqe_parser_pins.h"
+#include "cosim/rtl_block.h"
 
 namespace carillon {
 
-namespace {
-
-template <class Model>
-void add(const char* variant) {
-  // Their own assertions would end the program before the checker that is under test has its say.
-  rtl_registry::instance().add("wqe_parser", variant, [] {
-    return std::make_unique<verilated_block<Model>>(&wqe_parser_pins<Model>, false);
-  });
-}
-
-}  // namespace
+/// Generated (cmake/twin_blocks.cmake).
+void add_mutant_blocks(rtl_registry& registry);
 
 void register_mutants() {
-  add<Vwqe_parser__backpressure>("backpressure");
-  add<Vwqe_parser__behalf>("behalf");
-  add<Vwqe_parser__busy>("busy");
-  add<Vwqe_parser__content_body>("content_body");
-  add<Vwqe_parser__content_key>("content_key");
-  add<Vwqe_parser__datagram>("datagram");
-  add<Vwqe_parser__right>("right");
-  add<Vwqe_parser__signature>("signature");
-  add<Vwqe_parser__slots>("slots");
-  add<Vwqe_parser__timing>("timing");
+  add_mutant_blocks(rtl_registry::instance());
 }
 
 }  // namespace carillon

@@ -63,8 +63,8 @@ class scripted_dma : public stage {
       const bool fails = failing.count(seen.size()) != 0;
       answers_.emplace(
           t + delay(seen.size()) - 1,
-          std::make_pair(
-              t, dma_read_done{in.trace, in.cookie, fails ? dma_status::timeout : dma_status::ok}));
+          std::make_pair(t, dma_read_done{in.trace, in.cookie,
+                                          fails ? dma_status::timeout : dma_status::ok, in.into}));
       seen.push_back({t, in.address, in.length});
     }
     if (!answers_.empty() && answers_.begin()->first <= t) {

@@ -164,6 +164,13 @@ doc = "d"
 stage = "alpha"
 doc = "d"
 """,
+    "coverage": """
+title = "Coverage"
+doc = "d"
+[stage.alpha.kind]
+one = "d"
+two = { doc = "d", excluded = "a" }
+""",
 }
 
 
@@ -485,6 +492,33 @@ class refuses_params_and_counters(spec_case):
     def test_counter_of_no_stage(self):
         self.change("counters", 'stage = "alpha"', 'stage = "alpa"')
         self.refused("counter packets", "(closest known: 'alpha')")
+
+
+class coverage_bins(spec_case):
+    def test_are_listed_with_what_is_excluded_apart(self):
+        self.assertEqual(self.run_tool()[0], 0)
+        header = (self.dir / "out/model/gen/coverage.h").read_text()
+        self.assertIn("namespace alpha", header)
+        self.assertIn("KindTwo", header)
+        page = (self.dir / "out/docs/reference/coverage.md").read_text()
+        self.assertIn("1 bins count.", page)
+        self.assertIn("| `kind.two` | d | a |", page)
+
+    def test_of_no_twin(self):
+        self.change("coverage", "stage.alpha.kind", "stage.beta.kind")
+        self.refused("stage beta", "no stage with a twin", "alpha")
+
+    def test_without_an_argument_for_its_exclusion(self):
+        self.change("coverage", 'excluded = "a"', 'excluded = " "')
+        self.refused("two", "excluded without an argument")
+
+    def test_without_a_description(self):
+        self.change("coverage", 'two = { doc = "d", ', "two = { ")
+        self.refused("two", "key 'doc' is missing")
+
+    def test_that_c_plus_plus_cannot_tell_apart(self):
+        self.change("coverage", 'one = "d"', 'one = "d"\nOne = "d"')
+        self.refused("'kind.one' and 'kind.One' have the same name in C++")
 
 
 class the_project(unittest.TestCase):

@@ -20,7 +20,7 @@ checks.failed_completions = 0
 # Around every limit: inline, one block, one packet, one page, several packets.
 SIZES = (0, 1, 3, 4, 12, 63, 64, 188, 189, 220, 221, 236, 237, 255, 256, 257, 1000, 1024, 1025,
          4095, 4096, 4097, 8192, 12289, 40000, 65535, 65536)
-VARIANTS = ((), ("--shuffle", "1"), ("--shuffle", "2"), ("--impl", "wqe_parser=lockstep"))
+VARIANTS = ((), ("--shuffle", "1"), ("--shuffle", "2"), ("--impl", "all=lockstep"))
 
 
 def some_settings(choose):

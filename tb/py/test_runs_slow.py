@@ -40,10 +40,9 @@ class each_scenario(unittest.TestCase):
             expected = carillon_runs.stage_traces(model)
             self.assertTrue(expected)
             self.assertTrue(all(len(text.splitlines()) > 100 for text in expected.values()))
-            for name, options in (("rtl", ("--impl", "wqe_parser=rtl")),
-                                  ("lockstep", ("--impl", "wqe_parser=lockstep")),
-                                  ("always", ("--impl", "wqe_parser=rtl",
-                                              "--rtl-clock", "always"))):
+            for name, options in (("rtl", ("--impl", "all=rtl")),
+                                  ("lockstep", ("--impl", "all=lockstep")),
+                                  ("always", ("--impl", "all=rtl", "--rtl-clock", "always"))):
                 other = self.run_ok(scenario, f"{base}-{name}", "--trace", "stages", *options)
                 self.assertTrue(carillon_runs.stage_traces(other) == expected,
                                 f"{scenario.name}: {name} differs from the model")
