@@ -124,6 +124,123 @@ enum class packet_kind : std::uint8_t {
 
 inline constexpr unsigned PacketKindWidth = 2;
 
+// What happened to a QP's rate.
+enum class rate_op : std::uint8_t {
+  Time = 0x0,
+  Sent = 0x1,
+  Cnp = 0x2,
+  Start = 0x3,
+  Current = 0x4,
+  Target = 0x5,
+  Slope = 0x6,
+  Timer = 0x7,
+  Setup = 0x8,
+};
+
+[[nodiscard]] constexpr const char* to_string(rate_op x) {
+  switch (x) {
+    case rate_op::Time:
+      return "Time";
+    case rate_op::Sent:
+      return "Sent";
+    case rate_op::Cnp:
+      return "Cnp";
+    case rate_op::Start:
+      return "Start";
+    case rate_op::Current:
+      return "Current";
+    case rate_op::Target:
+      return "Target";
+    case rate_op::Slope:
+      return "Slope";
+    case rate_op::Timer:
+      return "Timer";
+    case rate_op::Setup:
+      return "Setup";
+  }
+  return "?";
+}
+
+inline constexpr unsigned RateOpWidth = 4;
+
+// Registers of the rate machine that all QPs share; Setup writes one. Options is a rate_options.
+enum class rate_setting : std::uint8_t {
+  Options = 0x0,
+  MinRate = 0x1,
+  MaxRate = 0x2,
+  FirstRate = 0x3,
+  Additive = 0x4,
+  Hyper = 0x5,
+  Alpha = 0x6,
+  GainRise = 0x7,
+  GainDecay = 0x8,
+  Beta = 0x9,
+  MinDecrease = 0xa,
+  AlphaPeriod = 0xb,
+  RatePeriod = 0xc,
+  ReducePeriod = 0xd,
+  ByteReset = 0xe,
+};
+
+[[nodiscard]] constexpr const char* to_string(rate_setting x) {
+  switch (x) {
+    case rate_setting::Options:
+      return "Options";
+    case rate_setting::MinRate:
+      return "MinRate";
+    case rate_setting::MaxRate:
+      return "MaxRate";
+    case rate_setting::FirstRate:
+      return "FirstRate";
+    case rate_setting::Additive:
+      return "Additive";
+    case rate_setting::Hyper:
+      return "Hyper";
+    case rate_setting::Alpha:
+      return "Alpha";
+    case rate_setting::GainRise:
+      return "GainRise";
+    case rate_setting::GainDecay:
+      return "GainDecay";
+    case rate_setting::Beta:
+      return "Beta";
+    case rate_setting::MinDecrease:
+      return "MinDecrease";
+    case rate_setting::AlphaPeriod:
+      return "AlphaPeriod";
+    case rate_setting::RatePeriod:
+      return "RatePeriod";
+    case rate_setting::ReducePeriod:
+      return "ReducePeriod";
+    case rate_setting::ByteReset:
+      return "ByteReset";
+  }
+  return "?";
+}
+
+inline constexpr unsigned RateSettingWidth = 4;
+
+// Rule by which CNPs cut a rate: at once, once a slice, once a monitor period at most.
+enum class dcqcn_mode : std::uint8_t {
+  Paper = 0x0,
+  Description = 0x1,
+  Vendor = 0x2,
+};
+
+[[nodiscard]] constexpr const char* to_string(dcqcn_mode x) {
+  switch (x) {
+    case dcqcn_mode::Paper:
+      return "Paper";
+    case dcqcn_mode::Description:
+      return "Description";
+    case dcqcn_mode::Vendor:
+      return "Vendor";
+  }
+  return "?";
+}
+
+inline constexpr unsigned DcqcnModeWidth = 2;
+
 // Where a field lies in the packed item; checkers print values by field name with it.
 struct stream_field_desc {
   const char* name;
@@ -1938,14 +2055,384 @@ struct vport_route {
   bool operator==(const vport_route&) const = default;
 };
 
+// A slice for the rate of one QP, to dcqcn.
+struct rate_request {
+  static constexpr unsigned Width = 100;
+  static constexpr unsigned Words = 4;
+  static constexpr const char* Name = "rate_request";
+  static constexpr std::array<stream_field_desc, 4> Fields = {{
+      {"slot", 84, 16},
+      {"op", 80, 4},
+      {"value", 48, 32},
+      {"now", 0, 48},
+  }};
+
+  // of the QP; of a Setup the register, rate_setting
+  std::uint16_t slot{};
+  // what happened
+  rate_op op{};
+  // bytes sent, or what is written
+  std::uint32_t value{};
+  // when, in ns
+  std::uint64_t now{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 4 * sizeof *w);
+    bytes::put_bits(w, 84, 16, slot);
+    bytes::put_bits(w, 80, 4, static_cast<std::uint64_t>(op));
+    bytes::put_bits(w, 48, 32, value);
+    bytes::put_bits(w, 0, 48, now);
+  }
+
+  [[nodiscard]] static rate_request unpack(const std::uint32_t* w) {
+    rate_request x;
+    x.slot = static_cast<std::uint16_t>(bytes::get_bits(w, 84, 16));
+    x.op = static_cast<rate_op>(bytes::get_bits(w, 80, 4));
+    x.value = static_cast<std::uint32_t>(bytes::get_bits(w, 48, 32));
+    x.now = static_cast<std::uint64_t>(bytes::get_bits(w, 0, 48));
+    return x;
+  }
+
+  bool operator==(const rate_request&) const = default;
+};
+
+// What a slice made of a QP's rate, from dcqcn; of a Setup all zero but slot, op and due.
+struct rate_report {
+  static constexpr unsigned Width = 175;
+  static constexpr unsigned Words = 6;
+  static constexpr const char* Name = "rate_report";
+  static constexpr std::array<stream_field_desc, 11> Fields = {{
+      {"slot", 159, 16},
+      {"op", 155, 4},
+      {"again", 154, 1},
+      {"limited", 153, 1},
+      {"pending", 152, 1},
+      {"current", 120, 32},
+      {"target", 88, 32},
+      {"alpha", 64, 24},
+      {"byte_stage", 56, 8},
+      {"time_stage", 48, 8},
+      {"due", 0, 48},
+  }};
+
+  // as in the request
+  std::uint16_t slot{};
+  // as in the request
+  rate_op op{};
+  // a timer took the slice: offer it once more
+  std::uint8_t again{};
+  // below the highest rate
+  std::uint8_t limited{};
+  // a CNP waits for its cut
+  std::uint8_t pending{};
+  // rate, bytes/ns with 24 bits behind the point
+  std::uint32_t current{};
+  // target rate
+  std::uint32_t target{};
+  // alpha, 24 bits behind the point
+  std::uint32_t alpha{};
+  // events of the byte counter since the cut
+  std::uint8_t byte_stage{};
+  // events of the timer since the cut
+  std::uint8_t time_stage{};
+  // when the rate or its cut wants a slice, in ns; all ones: never
+  std::uint64_t due{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 6 * sizeof *w);
+    bytes::put_bits(w, 159, 16, slot);
+    bytes::put_bits(w, 155, 4, static_cast<std::uint64_t>(op));
+    bytes::put_bits(w, 154, 1, again);
+    bytes::put_bits(w, 153, 1, limited);
+    bytes::put_bits(w, 152, 1, pending);
+    bytes::put_bits(w, 120, 32, current);
+    bytes::put_bits(w, 88, 32, target);
+    bytes::put_bits(w, 64, 24, alpha);
+    bytes::put_bits(w, 56, 8, byte_stage);
+    bytes::put_bits(w, 48, 8, time_stage);
+    bytes::put_bits(w, 0, 48, due);
+  }
+
+  [[nodiscard]] static rate_report unpack(const std::uint32_t* w) {
+    rate_report x;
+    x.slot = static_cast<std::uint16_t>(bytes::get_bits(w, 159, 16));
+    x.op = static_cast<rate_op>(bytes::get_bits(w, 155, 4));
+    x.again = static_cast<std::uint8_t>(bytes::get_bits(w, 154, 1));
+    x.limited = static_cast<std::uint8_t>(bytes::get_bits(w, 153, 1));
+    x.pending = static_cast<std::uint8_t>(bytes::get_bits(w, 152, 1));
+    x.current = static_cast<std::uint32_t>(bytes::get_bits(w, 120, 32));
+    x.target = static_cast<std::uint32_t>(bytes::get_bits(w, 88, 32));
+    x.alpha = static_cast<std::uint32_t>(bytes::get_bits(w, 64, 24));
+    x.byte_stage = static_cast<std::uint8_t>(bytes::get_bits(w, 56, 8));
+    x.time_stage = static_cast<std::uint8_t>(bytes::get_bits(w, 48, 8));
+    x.due = static_cast<std::uint64_t>(bytes::get_bits(w, 0, 48));
+    return x;
+  }
+
+  bool operator==(const rate_report&) const = default;
+};
+
+// What dcqcn keeps of a QP.
+struct rate_context {
+  static constexpr unsigned Width = 332;
+  static constexpr unsigned Words = 11;
+  static constexpr const char* Name = "rate_context";
+  static constexpr std::array<stream_field_desc, 15> Fields = {{
+      {"current", 300, 32},
+      {"target", 268, 32},
+      {"slope", 236, 32},
+      {"alpha", 212, 24},
+      {"sent", 180, 32},
+      {"timer_us", 164, 16},
+      {"byte_stage", 156, 8},
+      {"time_stage", 148, 8},
+      {"limited", 147, 1},
+      {"pending", 146, 1},
+      {"notified", 145, 1},
+      {"alpha_runs", 144, 1},
+      {"alpha_at", 96, 48},
+      {"rate_at", 48, 48},
+      {"cut_at", 0, 48},
+  }};
+
+  // rate
+  std::uint32_t current{};
+  // target rate
+  std::uint32_t target{};
+  // additive increase; 0: the shared one
+  std::uint32_t slope{};
+  // alpha
+  std::uint32_t alpha{};
+  // bytes since the byte counter's last event
+  std::uint32_t sent{};
+  // period of the rate's timer; 0: the shared one
+  std::uint16_t timer_us{};
+  // events of the byte counter since the cut
+  std::uint8_t byte_stage{};
+  // events of the timer since the cut
+  std::uint8_t time_stage{};
+  // below the highest rate
+  std::uint8_t limited{};
+  // a CNP waits for its cut
+  std::uint8_t pending{};
+  // a CNP came in this alpha period
+  std::uint8_t notified{};
+  // alpha's timer runs
+  std::uint8_t alpha_runs{};
+  // when it expires
+  std::uint64_t alpha_at{};
+  // when the rate's timer expires
+  std::uint64_t rate_at{};
+  // end of the monitor period
+  std::uint64_t cut_at{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 11 * sizeof *w);
+    bytes::put_bits(w, 300, 32, current);
+    bytes::put_bits(w, 268, 32, target);
+    bytes::put_bits(w, 236, 32, slope);
+    bytes::put_bits(w, 212, 24, alpha);
+    bytes::put_bits(w, 180, 32, sent);
+    bytes::put_bits(w, 164, 16, timer_us);
+    bytes::put_bits(w, 156, 8, byte_stage);
+    bytes::put_bits(w, 148, 8, time_stage);
+    bytes::put_bits(w, 147, 1, limited);
+    bytes::put_bits(w, 146, 1, pending);
+    bytes::put_bits(w, 145, 1, notified);
+    bytes::put_bits(w, 144, 1, alpha_runs);
+    bytes::put_bits(w, 96, 48, alpha_at);
+    bytes::put_bits(w, 48, 48, rate_at);
+    bytes::put_bits(w, 0, 48, cut_at);
+  }
+
+  [[nodiscard]] static rate_context unpack(const std::uint32_t* w) {
+    rate_context x;
+    x.current = static_cast<std::uint32_t>(bytes::get_bits(w, 300, 32));
+    x.target = static_cast<std::uint32_t>(bytes::get_bits(w, 268, 32));
+    x.slope = static_cast<std::uint32_t>(bytes::get_bits(w, 236, 32));
+    x.alpha = static_cast<std::uint32_t>(bytes::get_bits(w, 212, 24));
+    x.sent = static_cast<std::uint32_t>(bytes::get_bits(w, 180, 32));
+    x.timer_us = static_cast<std::uint16_t>(bytes::get_bits(w, 164, 16));
+    x.byte_stage = static_cast<std::uint8_t>(bytes::get_bits(w, 156, 8));
+    x.time_stage = static_cast<std::uint8_t>(bytes::get_bits(w, 148, 8));
+    x.limited = static_cast<std::uint8_t>(bytes::get_bits(w, 147, 1));
+    x.pending = static_cast<std::uint8_t>(bytes::get_bits(w, 146, 1));
+    x.notified = static_cast<std::uint8_t>(bytes::get_bits(w, 145, 1));
+    x.alpha_runs = static_cast<std::uint8_t>(bytes::get_bits(w, 144, 1));
+    x.alpha_at = static_cast<std::uint64_t>(bytes::get_bits(w, 96, 48));
+    x.rate_at = static_cast<std::uint64_t>(bytes::get_bits(w, 48, 48));
+    x.cut_at = static_cast<std::uint64_t>(bytes::get_bits(w, 0, 48));
+    return x;
+  }
+
+  bool operator==(const rate_context&) const = default;
+};
+
+// Value of the rate_setting Options, in its low bits.
+struct rate_options {
+  static constexpr unsigned Width = 15;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "rate_options";
+  static constexpr std::array<stream_field_desc, 7> Fields = {{
+      {"cut_shift", 11, 4},
+      {"threshold", 6, 5},
+      {"hyper_grows", 5, 1},
+      {"clamp_after_time", 4, 1},
+      {"clamp_target", 3, 1},
+      {"update_first", 2, 1},
+      {"mode", 0, 2},
+  }};
+
+  // a cut takes alpha * 2^(10 - shift)
+  std::uint8_t cut_shift{};
+  // F: stages of fast recovery
+  std::uint8_t threshold{};
+  // hyper increase begins at F, and grows
+  std::uint8_t hyper_grows{};
+  // a cut moves the target if the timer raised the rate
+  std::uint8_t clamp_after_time{};
+  // a cut moves the target always
+  std::uint8_t clamp_target{};
+  // alpha rises before the cut
+  std::uint8_t update_first{};
+  // the rule
+  dcqcn_mode mode{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 11, 4, cut_shift);
+    bytes::put_bits(w, 6, 5, threshold);
+    bytes::put_bits(w, 5, 1, hyper_grows);
+    bytes::put_bits(w, 4, 1, clamp_after_time);
+    bytes::put_bits(w, 3, 1, clamp_target);
+    bytes::put_bits(w, 2, 1, update_first);
+    bytes::put_bits(w, 0, 2, static_cast<std::uint64_t>(mode));
+  }
+
+  [[nodiscard]] static rate_options unpack(const std::uint32_t* w) {
+    rate_options x;
+    x.cut_shift = static_cast<std::uint8_t>(bytes::get_bits(w, 11, 4));
+    x.threshold = static_cast<std::uint8_t>(bytes::get_bits(w, 6, 5));
+    x.hyper_grows = static_cast<std::uint8_t>(bytes::get_bits(w, 5, 1));
+    x.clamp_after_time = static_cast<std::uint8_t>(bytes::get_bits(w, 4, 1));
+    x.clamp_target = static_cast<std::uint8_t>(bytes::get_bits(w, 3, 1));
+    x.update_first = static_cast<std::uint8_t>(bytes::get_bits(w, 2, 1));
+    x.mode = static_cast<dcqcn_mode>(bytes::get_bits(w, 0, 2));
+    return x;
+  }
+
+  bool operator==(const rate_options&) const = default;
+};
+
+// The registers that all QPs share.
+struct rate_settings {
+  static constexpr unsigned Width = 424;
+  static constexpr unsigned Words = 14;
+  static constexpr const char* Name = "rate_settings";
+  static constexpr std::array<stream_field_desc, 15> Fields = {{
+      {"options", 409, 15},
+      {"min_rate", 377, 32},
+      {"max_rate", 345, 32},
+      {"first_rate", 313, 32},
+      {"additive", 281, 32},
+      {"hyper", 249, 32},
+      {"alpha", 225, 24},
+      {"gain_rise", 201, 24},
+      {"gain_decay", 177, 24},
+      {"beta", 153, 24},
+      {"min_decrease", 128, 25},
+      {"alpha_period", 96, 32},
+      {"rate_period", 64, 32},
+      {"reduce_period", 32, 32},
+      {"byte_reset", 0, 32},
+  }};
+
+  // rate_options
+  std::uint16_t options{};
+  // lowest rate
+  std::uint32_t min_rate{};
+  // highest rate
+  std::uint32_t max_rate{};
+  // rate at the first CNP; 0: none
+  std::uint32_t first_rate{};
+  // additive increase
+  std::uint32_t additive{};
+  // hyper increase
+  std::uint32_t hyper{};
+  // alpha at the start
+  std::uint32_t alpha{};
+  // weight of 1 when CNPs came
+  std::uint32_t gain_rise{};
+  // weight of 0 when none came
+  std::uint32_t gain_decay{};
+  // share of the way to the target
+  std::uint32_t beta{};
+  // share that a cut leaves at least
+  std::uint32_t min_decrease{};
+  // ns; 0: alpha does not decay
+  std::uint32_t alpha_period{};
+  // ns; 0: no timer
+  std::uint32_t rate_period{};
+  // ns; 0: cuts at once
+  std::uint32_t reduce_period{};
+  // bytes; 0: no byte counter
+  std::uint32_t byte_reset{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 14 * sizeof *w);
+    bytes::put_bits(w, 409, 15, options);
+    bytes::put_bits(w, 377, 32, min_rate);
+    bytes::put_bits(w, 345, 32, max_rate);
+    bytes::put_bits(w, 313, 32, first_rate);
+    bytes::put_bits(w, 281, 32, additive);
+    bytes::put_bits(w, 249, 32, hyper);
+    bytes::put_bits(w, 225, 24, alpha);
+    bytes::put_bits(w, 201, 24, gain_rise);
+    bytes::put_bits(w, 177, 24, gain_decay);
+    bytes::put_bits(w, 153, 24, beta);
+    bytes::put_bits(w, 128, 25, min_decrease);
+    bytes::put_bits(w, 96, 32, alpha_period);
+    bytes::put_bits(w, 64, 32, rate_period);
+    bytes::put_bits(w, 32, 32, reduce_period);
+    bytes::put_bits(w, 0, 32, byte_reset);
+  }
+
+  [[nodiscard]] static rate_settings unpack(const std::uint32_t* w) {
+    rate_settings x;
+    x.options = static_cast<std::uint16_t>(bytes::get_bits(w, 409, 15));
+    x.min_rate = static_cast<std::uint32_t>(bytes::get_bits(w, 377, 32));
+    x.max_rate = static_cast<std::uint32_t>(bytes::get_bits(w, 345, 32));
+    x.first_rate = static_cast<std::uint32_t>(bytes::get_bits(w, 313, 32));
+    x.additive = static_cast<std::uint32_t>(bytes::get_bits(w, 281, 32));
+    x.hyper = static_cast<std::uint32_t>(bytes::get_bits(w, 249, 32));
+    x.alpha = static_cast<std::uint32_t>(bytes::get_bits(w, 225, 24));
+    x.gain_rise = static_cast<std::uint32_t>(bytes::get_bits(w, 201, 24));
+    x.gain_decay = static_cast<std::uint32_t>(bytes::get_bits(w, 177, 24));
+    x.beta = static_cast<std::uint32_t>(bytes::get_bits(w, 153, 24));
+    x.min_decrease = static_cast<std::uint32_t>(bytes::get_bits(w, 128, 25));
+    x.alpha_period = static_cast<std::uint32_t>(bytes::get_bits(w, 96, 32));
+    x.rate_period = static_cast<std::uint32_t>(bytes::get_bits(w, 64, 32));
+    x.reduce_period = static_cast<std::uint32_t>(bytes::get_bits(w, 32, 32));
+    x.byte_reset = static_cast<std::uint32_t>(bytes::get_bits(w, 0, 32));
+    return x;
+  }
+
+  bool operator==(const rate_settings&) const = default;
+};
+
 using stream_types = bytes::type_list<
     wqe_beat, fetch_command, refetch_beat, wqe_read, wqe_answer, ctx_req, ctx_rsp, work_beat,
     frame_beat, wire_beat, mmio_write_beat, mmio_read_beat, mmio_answer_beat, doorbell_beat,
     queue_doorbell_beat, packet_grant, payload_read, payload_answer, payload_beat, payload_note,
     direct_beat, vport_query, vport_view, vport_source_query, vport_source, vport_route_query,
-    vport_route>;
+    vport_route, rate_request, rate_report, rate_context, rate_options, rate_settings>;
 
-inline constexpr std::array<stream_desc, 27> StreamTable = {{
+inline constexpr std::array<stream_desc, 32> StreamTable = {{
     {"wqe_beat", 620, wqe_beat::Fields.data(), 11},
     {"fetch_command", 539, fetch_command::Fields.data(), 3},
     {"refetch_beat", 48, refetch_beat::Fields.data(), 3},
@@ -1973,6 +2460,11 @@ inline constexpr std::array<stream_desc, 27> StreamTable = {{
     {"vport_source", 129, vport_source::Fields.data(), 2},
     {"vport_route_query", 61, vport_route_query::Fields.data(), 3},
     {"vport_route", 1, vport_route::Fields.data(), 1},
+    {"rate_request", 100, rate_request::Fields.data(), 4},
+    {"rate_report", 175, rate_report::Fields.data(), 11},
+    {"rate_context", 332, rate_context::Fields.data(), 15},
+    {"rate_options", 15, rate_options::Fields.data(), 7},
+    {"rate_settings", 424, rate_settings::Fields.data(), 15},
 }};
 
 }  // namespace carillon

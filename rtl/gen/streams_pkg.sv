@@ -47,6 +47,46 @@ package streams_pkg;
     PacketKindReadResponse = 2'h3
   } packet_kind_e;
 
+  // What happened to a QP's rate.
+  typedef enum logic [3:0] {
+    RateOpTime = 4'h0,
+    RateOpSent = 4'h1,
+    RateOpCnp = 4'h2,
+    RateOpStart = 4'h3,
+    RateOpCurrent = 4'h4,
+    RateOpTarget = 4'h5,
+    RateOpSlope = 4'h6,
+    RateOpTimer = 4'h7,
+    RateOpSetup = 4'h8
+  } rate_op_e;
+
+  // Registers of the rate machine that all QPs share; Setup writes one. Options is a
+  // rate_options.
+  typedef enum logic [3:0] {
+    RateSettingOptions = 4'h0,
+    RateSettingMinRate = 4'h1,
+    RateSettingMaxRate = 4'h2,
+    RateSettingFirstRate = 4'h3,
+    RateSettingAdditive = 4'h4,
+    RateSettingHyper = 4'h5,
+    RateSettingAlpha = 4'h6,
+    RateSettingGainRise = 4'h7,
+    RateSettingGainDecay = 4'h8,
+    RateSettingBeta = 4'h9,
+    RateSettingMinDecrease = 4'ha,
+    RateSettingAlphaPeriod = 4'hb,
+    RateSettingRatePeriod = 4'hc,
+    RateSettingReducePeriod = 4'hd,
+    RateSettingByteReset = 4'he
+  } rate_setting_e;
+
+  // Rule by which CNPs cut a rate: at once, once a slice, once a monitor period at most.
+  typedef enum logic [1:0] {
+    DcqcnModePaper = 2'h0,
+    DcqcnModeDescription = 2'h1,
+    DcqcnModeVendor = 2'h2
+  } dcqcn_mode_e;
+
   // 64 bytes of a send WQE, wqe_fetch to wqe_parser. All fields but first, last and data are the
   // same in every beat of a WQE; bytes beyond the WQE are zero.
   typedef struct packed {
@@ -418,6 +458,83 @@ package streams_pkg;
     logic found;  // an enabled port has that address and takes that VLAN
   } vport_route_t;
   localparam int unsigned VportRouteWidth = 1;
+
+  // A slice for the rate of one QP, to dcqcn.
+  typedef struct packed {
+    logic [15:0] slot;  // of the QP; of a Setup the register, rate_setting
+    logic [3:0] op;  // what happened; rate_op_e
+    logic [31:0] value;  // bytes sent, or what is written
+    logic [47:0] now;  // when, in ns
+  } rate_request_t;
+  localparam int unsigned RateRequestWidth = 100;
+
+  // What a slice made of a QP's rate, from dcqcn; of a Setup all zero but slot, op and due.
+  typedef struct packed {
+    logic [15:0] slot;  // as in the request
+    logic [3:0] op;  // as in the request; rate_op_e
+    logic again;  // a timer took the slice: offer it once more
+    logic limited;  // below the highest rate
+    logic pending;  // a CNP waits for its cut
+    logic [31:0] current;  // rate, bytes/ns with 24 bits behind the point
+    logic [31:0] target;  // target rate
+    logic [23:0] alpha;  // alpha, 24 bits behind the point
+    logic [7:0] byte_stage;  // events of the byte counter since the cut
+    logic [7:0] time_stage;  // events of the timer since the cut
+    logic [47:0] due;  // when the rate or its cut wants a slice, in ns; all ones: never
+  } rate_report_t;
+  localparam int unsigned RateReportWidth = 175;
+
+  // What dcqcn keeps of a QP.
+  typedef struct packed {
+    logic [31:0] current;  // rate
+    logic [31:0] target;  // target rate
+    logic [31:0] slope;  // additive increase; 0: the shared one
+    logic [23:0] alpha;  // alpha
+    logic [31:0] sent;  // bytes since the byte counter's last event
+    logic [15:0] timer_us;  // period of the rate's timer; 0: the shared one
+    logic [7:0] byte_stage;  // events of the byte counter since the cut
+    logic [7:0] time_stage;  // events of the timer since the cut
+    logic limited;  // below the highest rate
+    logic pending;  // a CNP waits for its cut
+    logic notified;  // a CNP came in this alpha period
+    logic alpha_runs;  // alpha's timer runs
+    logic [47:0] alpha_at;  // when it expires
+    logic [47:0] rate_at;  // when the rate's timer expires
+    logic [47:0] cut_at;  // end of the monitor period
+  } rate_context_t;
+  localparam int unsigned RateContextWidth = 332;
+
+  // Value of the rate_setting Options, in its low bits.
+  typedef struct packed {
+    logic [3:0] cut_shift;  // a cut takes alpha * 2^(10 - shift)
+    logic [4:0] threshold;  // F: stages of fast recovery
+    logic hyper_grows;  // hyper increase begins at F, and grows
+    logic clamp_after_time;  // a cut moves the target if the timer raised the rate
+    logic clamp_target;  // a cut moves the target always
+    logic update_first;  // alpha rises before the cut
+    logic [1:0] mode;  // the rule; dcqcn_mode_e
+  } rate_options_t;
+  localparam int unsigned RateOptionsWidth = 15;
+
+  // The registers that all QPs share.
+  typedef struct packed {
+    logic [14:0] options;  // rate_options
+    logic [31:0] min_rate;  // lowest rate
+    logic [31:0] max_rate;  // highest rate
+    logic [31:0] first_rate;  // rate at the first CNP; 0: none
+    logic [31:0] additive;  // additive increase
+    logic [31:0] hyper;  // hyper increase
+    logic [23:0] alpha;  // alpha at the start
+    logic [23:0] gain_rise;  // weight of 1 when CNPs came
+    logic [23:0] gain_decay;  // weight of 0 when none came
+    logic [23:0] beta;  // share of the way to the target
+    logic [24:0] min_decrease;  // share that a cut leaves at least
+    logic [31:0] alpha_period;  // ns; 0: alpha does not decay
+    logic [31:0] rate_period;  // ns; 0: no timer
+    logic [31:0] reduce_period;  // ns; 0: cuts at once
+    logic [31:0] byte_reset;  // bytes; 0: no byte counter
+  } rate_settings_t;
+  localparam int unsigned RateSettingsWidth = 424;
 
 endpackage
 /* verilator lint_on UNUSEDPARAM */
