@@ -192,9 +192,9 @@ TEST(dcqcn_limits, the_first_cnp_starts_from_its_own_rate) {
 TEST(dcqcn_limits, settings_that_make_no_rate_are_refused) {
   dcqcn_settings s = paper_settings(LineMbps);
   s.min_rate = 0;
-  EXPECT_THROW(rate_machine{s}, model_error);
+  EXPECT_THROW(check_settings(s), model_error);
   s.min_rate = s.max_rate + 1;
-  EXPECT_THROW(rate_machine{s}, model_error);
+  EXPECT_THROW(check_settings(s), model_error);
 }
 
 TEST(dcqcn_registers, a_written_rate_holds_within_the_limits_and_then_rises) {
@@ -216,6 +216,23 @@ TEST(dcqcn_registers, rp_timer_is_the_period_of_this_qp_in_microseconds) {
   qp.does(rate_op::Timer, 7, 0);
   qp.cnp(10);
   EXPECT_EQ(qp.due(), 17);
+}
+
+// As the chip is set up: register by register.
+TEST(dcqcn_registers, shared_registers_hold_all_settings) {
+  dcqcn_settings vendor = vendor_settings(vendor_defaults(), LineMbps);
+  vendor.cut_shift = 10;
+  vendor.first_rate = gbps(7);
+  for (const dcqcn_settings& s :
+       {paper_settings(LineMbps), description_settings(LineMbps), vendor}) {
+    check_settings(s);
+    dcqcn_settings written = cleared_settings();
+    for (unsigned i = 0; i <= static_cast<unsigned>(rate_setting::ByteReset); ++i) {
+      const auto which = static_cast<rate_setting>(i);
+      write_setting(written, which, setting_of(s, which));
+    }
+    EXPECT_EQ(written, s);
+  }
 }
 
 }  // namespace

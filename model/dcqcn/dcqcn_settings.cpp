@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/error.h"
+
 namespace carillon {
 
 namespace {
@@ -89,6 +91,135 @@ dcqcn_settings vendor_settings(const roce_ecn_rp& registers, std::uint32_t line_
   s.reduce_period_ns = low_bits(registers.rate_reduce_monitor_period, 17) * NsPerUs;
   s.byte_reset = low_bits(registers.rpg_byte_reset, 15);
   return s;
+}
+
+void check_settings(const dcqcn_settings& settings) {
+  CARILLON_CHECK(settings.min_rate > 0 && settings.min_rate <= settings.max_rate,
+                 "dcqcn: rates from {} to {}", settings.min_rate, settings.max_rate);
+  CARILLON_CHECK(settings.first_rate <= settings.max_rate, "dcqcn: first rate {} above {}",
+                 settings.first_rate, settings.max_rate);
+  CARILLON_CHECK(settings.alpha <= FractionMax && settings.gain_rise <= FractionMax &&
+                     settings.gain_decay <= FractionMax && settings.beta <= FractionMax &&
+                     settings.min_decrease <= FractionOne,
+                 "dcqcn: a fraction above 1");
+  CARILLON_CHECK(settings.cut_shift < 16 && settings.threshold < 32,
+                 "dcqcn: cut by 2^-{}, {} stages", settings.cut_shift, settings.threshold);
+  CARILLON_CHECK(settings.mode != dcqcn_mode::Description || settings.rate_period_ns != 0,
+                 "dcqcn: slices without a length");
+}
+
+dcqcn_settings cleared_settings() {
+  dcqcn_settings s;
+  for (unsigned i = 0; i <= static_cast<unsigned>(rate_setting::ByteReset); ++i) {
+    write_setting(s, static_cast<rate_setting>(i), 0);
+  }
+  return s;
+}
+
+std::uint32_t setting_of(const dcqcn_settings& settings, rate_setting which) {
+  switch (which) {
+    case rate_setting::Options: {
+      rate_options options;
+      options.mode = settings.mode;
+      options.update_first = settings.update_first;
+      options.clamp_target = settings.clamp_target;
+      options.clamp_after_time = settings.clamp_after_time;
+      options.hyper_grows = settings.hyper_grows;
+      options.threshold = settings.threshold;
+      options.cut_shift = settings.cut_shift;
+      std::uint32_t word = 0;
+      options.pack(&word);
+      return word;
+    }
+    case rate_setting::MinRate:
+      return settings.min_rate;
+    case rate_setting::MaxRate:
+      return settings.max_rate;
+    case rate_setting::FirstRate:
+      return settings.first_rate;
+    case rate_setting::Additive:
+      return settings.additive;
+    case rate_setting::Hyper:
+      return settings.hyper;
+    case rate_setting::Alpha:
+      return settings.alpha;
+    case rate_setting::GainRise:
+      return settings.gain_rise;
+    case rate_setting::GainDecay:
+      return settings.gain_decay;
+    case rate_setting::Beta:
+      return settings.beta;
+    case rate_setting::MinDecrease:
+      return settings.min_decrease;
+    case rate_setting::AlphaPeriod:
+      return settings.alpha_period_ns;
+    case rate_setting::RatePeriod:
+      return settings.rate_period_ns;
+    case rate_setting::ReducePeriod:
+      return settings.reduce_period_ns;
+    case rate_setting::ByteReset:
+      return settings.byte_reset;
+  }
+  return 0;
+}
+
+void write_setting(dcqcn_settings& settings, rate_setting which, std::uint32_t value) {
+  switch (which) {
+    case rate_setting::Options: {
+      const std::uint32_t word = low_bits(value, rate_options::Width);
+      const rate_options options = rate_options::unpack(&word);
+      settings.mode = options.mode;
+      settings.update_first = options.update_first != 0;
+      settings.clamp_target = options.clamp_target != 0;
+      settings.clamp_after_time = options.clamp_after_time != 0;
+      settings.hyper_grows = options.hyper_grows != 0;
+      settings.threshold = options.threshold;
+      settings.cut_shift = options.cut_shift;
+      break;
+    }
+    case rate_setting::MinRate:
+      settings.min_rate = value;
+      break;
+    case rate_setting::MaxRate:
+      settings.max_rate = value;
+      break;
+    case rate_setting::FirstRate:
+      settings.first_rate = value;
+      break;
+    case rate_setting::Additive:
+      settings.additive = value;
+      break;
+    case rate_setting::Hyper:
+      settings.hyper = value;
+      break;
+    case rate_setting::Alpha:
+      settings.alpha = value & FractionMax;
+      break;
+    case rate_setting::GainRise:
+      settings.gain_rise = value & FractionMax;
+      break;
+    case rate_setting::GainDecay:
+      settings.gain_decay = value & FractionMax;
+      break;
+    case rate_setting::Beta:
+      settings.beta = value & FractionMax;
+      break;
+    case rate_setting::MinDecrease:
+      settings.min_decrease = low_bits(value, FractionBits + 1);
+      break;
+    case rate_setting::AlphaPeriod:
+      settings.alpha_period_ns = value;
+      break;
+    case rate_setting::RatePeriod:
+      settings.rate_period_ns = value;
+      break;
+    case rate_setting::ReducePeriod:
+      settings.reduce_period_ns = value;
+      break;
+    case rate_setting::ByteReset:
+      settings.byte_reset = value;
+      break;
+  }
 }
 
 }  // namespace carillon

@@ -10,10 +10,9 @@
 
 #include "dcqcn/fixed_point.h"
 #include "gen/contexts.h"
+#include "gen/streams.h"
 
 namespace carillon {
-
-enum class dcqcn_mode : std::uint8_t { Paper = 0, Description = 1, Vendor = 2 };
 
 /// What dce_tcp_g weighs; the vendor's documents disagree.
 enum class gain_reading : std::uint8_t {
@@ -66,5 +65,17 @@ struct dcqcn_settings {
 /// vendor's registers.
 [[nodiscard]] dcqcn_settings vendor_settings(const roce_ecn_rp& registers, std::uint32_t line_mbps,
                                              gain_reading reading = gain_reading::OldAlpha);
+
+/// Fails if they make no rate: a highest of 0, a lowest above it, slices without a length.
+void check_settings(const dcqcn_settings& settings);
+
+/// As after a reset of the chip, before anything is written.
+[[nodiscard]] dcqcn_settings cleared_settings();
+
+/// The value of a register of the chip.
+[[nodiscard]] std::uint32_t setting_of(const dcqcn_settings& settings, rate_setting which);
+
+/// A register of the chip is written. Bits that it does not have are dropped.
+void write_setting(dcqcn_settings& settings, rate_setting which, std::uint32_t value);
 
 }  // namespace carillon

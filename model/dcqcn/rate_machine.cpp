@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "common/error.h"
-
 namespace carillon {
 
 namespace {
@@ -22,19 +20,6 @@ constexpr rate_time later(rate_time from, rate_time span) {
 }
 
 }  // namespace
-
-rate_machine::rate_machine(const dcqcn_settings& settings) : settings_(settings) {
-  CARILLON_CHECK(settings.min_rate > 0 && settings.min_rate <= settings.max_rate,
-                 "dcqcn: rates from {} to {}", settings.min_rate, settings.max_rate);
-  CARILLON_CHECK(settings.first_rate <= settings.max_rate, "dcqcn: first rate {} above {}",
-                 settings.first_rate, settings.max_rate);
-  CARILLON_CHECK(settings.alpha <= FractionMax && settings.gain_rise <= FractionMax &&
-                     settings.gain_decay <= FractionMax && settings.beta <= FractionMax &&
-                     settings.min_decrease <= FractionOne,
-                 "dcqcn: a fraction above 1");
-  CARILLON_CHECK(settings.cut_shift <= FinestShift, "dcqcn: cut by 2^-{}", settings.cut_shift);
-  CARILLON_CHECK(!sliced() || settings.rate_period_ns != 0, "dcqcn: slices without a length");
-}
 
 rate_outcome rate_machine::step(rate_state& qp, const rate_slice& slice) const {
   rate_outcome outcome;
@@ -99,7 +84,7 @@ void rate_machine::happen(rate_state& qp, const rate_slice& slice) const {
       start(qp);
       break;
     case rate_op::Current:
-      qp.current = std::clamp(slice.value, settings_.min_rate, settings_.max_rate);
+      qp.current = std::max(settings_.min_rate, std::min(slice.value, settings_.max_rate));
       if (!qp.limited) {
         qp.rate_at = later(slice.now, period_of(qp));
       }
@@ -114,6 +99,8 @@ void rate_machine::happen(rate_state& qp, const rate_slice& slice) const {
     case rate_op::Timer:
       qp.timer_us = static_cast<std::uint16_t>(slice.value);
       qp.rate_at = later(slice.now, period_of(qp));
+      break;
+    case rate_op::Setup:
       break;
   }
 }

@@ -15,6 +15,7 @@
 
 #include "dcqcn/dcqcn_settings.h"
 #include "dcqcn/fixed_point.h"
+#include "gen/streams.h"
 
 namespace carillon {
 
@@ -44,17 +45,6 @@ struct rate_state {
   bool operator==(const rate_state&) const = default;
 };
 
-enum class rate_op : std::uint8_t {
-  Time = 0,  ///< nothing but that it is now
-  Sent = 1,  ///< `value` bytes of wire were sent
-  Cnp = 2,
-  Start = 3,    ///< a QP begins, or begins anew
-  Current = 4,  ///< RP_CURRENT is written
-  Target = 5,   ///< RP_TARGET
-  Slope = 6,    ///< RP_RATE
-  Timer = 7     ///< RP_TIMER
-};
-
 struct rate_slice {
   rate_op op = rate_op::Time;
   std::uint32_t value = 0;
@@ -70,12 +60,14 @@ struct rate_outcome {
 
 class rate_machine {
  public:
-  /// Fails if the settings make no rate: a highest of 0, a lowest above it, slices without a
-  /// length.
-  explicit rate_machine(const dcqcn_settings& settings);
+  explicit rate_machine(const dcqcn_settings& settings) : settings_(settings) {}
 
   [[nodiscard]] const dcqcn_settings& settings() const { return settings_; }
 
+  /// From now on. No QP changes at once, not even if it is now beyond a limit.
+  void write(rate_setting which, std::uint32_t value) { write_setting(settings_, which, value); }
+
+  /// Of all slices but a Setup, which concerns no QP.
   rate_outcome step(rate_state& qp, const rate_slice& slice) const;
 
   /// Offers a slice until it is done.
