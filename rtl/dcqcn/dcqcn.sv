@@ -5,7 +5,8 @@
 //   products  what the rate may become;
 //   apply     the QP is written, and told of.
 // A Setup, which writes a register that all share, waits until the pipeline is empty, and what
-// follows waits for it. Cycle by cycle the same as model/dcqcn; docs/stages/dcqcn.md has the timing.
+// follows waits for it. Cycle by cycle the same as model/dcqcn; docs/stages/dcqcn.md has the
+// timing.
 `include "assertions.svh"
 
 module dcqcn (
@@ -386,7 +387,7 @@ module dcqcn (
 
   `CARILLON_ASSERT_STREAM(rates)
   // A slot that is not in the memory, or a register that is none, is somebody's error.
-  `CARILLON_ASSERT(!take || slices_i.op == streams_pkg::RateOpSetup || slices_i.slot < 16'(Contexts))
+  `CARILLON_ASSERT(!take || slices_i.slot < 16'(Contexts))
   `CARILLON_ASSERT(!take || slices_i.op != streams_pkg::RateOpSetup || slices_i.slot < 16'd15)
 
 endmodule

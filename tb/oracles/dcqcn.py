@@ -167,7 +167,8 @@ def simulate(p):
         now = min(events[0][0], free_at)
         if now >= next_sample:
             samples.append({"us": next_sample / NS_PER_US, "queue": len(queue) * size,
-                            "rates": [8 * f.rate for f in flows], "alphas": [f.alpha for f in flows]})
+                            "rates": [8 * f.rate for f in flows],
+                            "alphas": [f.alpha for f in flows]})
             next_sample += p.sample * NS_PER_US
             continue
         if now >= begin:

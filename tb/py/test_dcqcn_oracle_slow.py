@@ -1,5 +1,6 @@
-"""The DCQCN oracle settles where the fluid model of the CoNEXT 2016 paper rests: its queue is between
-the q* of the model and 1.4 of it (packets come singly, the model's do not), and all get the same."""
+"""The DCQCN oracle settles where the fluid model of the CoNEXT 2016 paper rests: its queue is
+between the q* of the model and 1.4 of it (packets come singly, the model's do not), and all get
+the same."""
 
 import pathlib
 import sys
@@ -32,7 +33,7 @@ class the_oracle(unittest.TestCase):
         self.settles(link=40, senders=10, warm_up=60e3, measured=60e3)
 
     def test_a_third_sender_gets_its_share(self):
-        # Two at 20 Gb/s; another begins at 50 ms. The paper's text has all at a third within 100 ms.
+        # Two at 20 Gb/s; another begins at 50 ms. All have a third within 100 ms, says the paper.
         got = dcqcn.simulate(dcqcn.parameters(link=40, senders=3, starts=(0, 0, 50e3),
                                               warm_up=100e3, measured=50e3))
         for rate in got.rates:
