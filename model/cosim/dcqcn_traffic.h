@@ -42,8 +42,8 @@ class dcqcn_traffic {
 
  private:
   static constexpr unsigned Registers = static_cast<unsigned>(rate_setting::ByteReset) + 1;
-  static constexpr std::uint64_t SlicesOfAnEpoch = 3000;
-  static constexpr unsigned Hot = 6;  ///< QPs that most slices are of
+  static constexpr std::uint64_t SlicesOfAnEpoch = 1000;
+  static constexpr unsigned Hot = 12;  ///< QPs that most slices are of
 
   rate_slice_item make() {
     if (left_ == 0) {
