@@ -58,7 +58,8 @@ class spec_used(unittest.TestCase):
     def test_every_stage_has_an_edge(self):
         stages = spec("stages")
         found = loose_stages(stages["stage"], stages["edge"])
-        self.assertEqual(found, list(STANDALONE), "bind them in model/nic.cpp and docs/spec/stages.toml")
+        self.assertEqual(found, list(STANDALONE),
+                         "bind them in model/nic.cpp and docs/spec/stages.toml")
 
 
 class checker(unittest.TestCase):
