@@ -15,6 +15,7 @@ struct bench_entry {
 };
 
 constexpr bench_entry Benches[] = {
+    {"dcqcn", run_dcqcn_bench},
     {"packet_builder", run_packet_builder_bench},
     {"payload_dma", run_payload_dma_bench},
     {"pcie_rx", run_pcie_rx_bench},

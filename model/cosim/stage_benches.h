@@ -5,6 +5,7 @@
 
 namespace carillon {
 
+lockstep_report run_dcqcn_bench(const lockstep_options& options);
 lockstep_report run_packet_builder_bench(const lockstep_options& options);
 lockstep_report run_payload_dma_bench(const lockstep_options& options);
 lockstep_report run_pcie_rx_bench(const lockstep_options& options);

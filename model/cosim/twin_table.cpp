@@ -6,6 +6,7 @@
 #include "common/function_map.h"
 #include "common/packet_opcode.h"
 #include "common/tx_pacer.h"
+#include "cosim/dcqcn_beats.h"
 #include "cosim/frame_beats.h"
 #include "cosim/packet_builder_beats.h"
 #include "cosim/payload_dma_beats.h"
@@ -173,6 +174,9 @@ twin_lookup_desc lookup(const char* name, decltype(twin_lookup_desc::answer) ans
 
 const std::vector<twin_desc>& twins() {
   static const std::vector<twin_desc> Table = {
+      {.stage = "dcqcn",
+       .ports = {in<rate_slice_item, rate_slice_codec>("slices"),
+                 out<rate_update_item, rate_update_codec>("rates")}},
       {.stage = "packet_builder",
        .ports = {in<context_line>("ctx_line"), in<packet_item, payload_beat_codec>("filled"),
                  in<packet_item, direct_packet_codec>("direct"), out<context_read>("ctx_read"),

@@ -297,6 +297,23 @@ inline constexpr unsigned MaxBeats = 66;
 inline constexpr unsigned MaxPacketBytes = 4202;
 }  // namespace tx_mac
 
+// rate of each QP by DCQCN: what CNPs, bytes and time do to it
+namespace dcqcn {
+inline constexpr unsigned Latency = 6;
+inline constexpr unsigned InitiationInterval = 1;
+inline constexpr unsigned Depth = 16;
+inline constexpr unsigned Outstanding = 0;
+inline constexpr unsigned MaxBeats = 1;
+// entries of the stream of slices (assumed)
+inline constexpr unsigned SliceDepth = 16;
+// QPs whose rate is kept (assumed)
+inline constexpr unsigned Contexts = 256;
+inline constexpr stage_timing_desc TimingTable[] = {
+    {"slice_depth", 16, "assumed", "entries of the stream of slices"},
+    {"contexts", 256, "assumed", "QPs whose rate is kept"},
+};
+}  // namespace dcqcn
+
 // FCS check, receive buffer, for frames from the wire and for looped ones
 namespace rx_mac {
 inline constexpr unsigned Latency = 20;
@@ -412,7 +429,7 @@ inline constexpr stage_timing_desc TimingTable[] = {
 
 }  // namespace stage_spec
 
-inline constexpr std::array<stage_desc, 16> StageTable = {{
+inline constexpr std::array<stage_desc, 17> StageTable = {{
     {"pcie_rx", "decode incoming TLPs: BAR hit, function, request or completion",
      "1", "TLP receive", 40, 1, 64, 0, 64, true, true,
      stage_spec::pcie_rx::TimingTable, 7},
@@ -440,6 +457,9 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
     {"tx_mac", "FCS, serialisation",
      "8", "TX MAC", 20, 1, 132, 0, 66, true, true,
      nullptr, 0},
+    {"dcqcn", "rate of each QP by DCQCN: what CNPs, bytes and time do to it",
+     "", "", 6, 1, 16, 0, 1, true, true,
+     stage_spec::dcqcn::TimingTable, 2},
     {"rx_mac", "FCS check, receive buffer, for frames from the wire and for looped ones",
      "", "", 20, 1, 132, 0, 66, false, false,
      nullptr, 0},

@@ -127,6 +127,15 @@ package stages_pkg;
   localparam int unsigned TxMacOutstanding = 0;
   localparam int unsigned TxMacMaxBeats = 66;
 
+  // rate of each QP by DCQCN: what CNPs, bytes and time do to it
+  localparam int unsigned DcqcnLatency = 6;
+  localparam int unsigned DcqcnInitiationInterval = 1;
+  localparam int unsigned DcqcnDepth = 16;
+  localparam int unsigned DcqcnOutstanding = 0;
+  localparam int unsigned DcqcnMaxBeats = 1;
+  localparam int unsigned DcqcnSliceDepth = 16;
+  localparam int unsigned DcqcnContexts = 256;
+
   // FCS check, receive buffer, for frames from the wire and for looped ones
   localparam int unsigned RxMacLatency = 20;
   localparam int unsigned RxMacInitiationInterval = 1;
