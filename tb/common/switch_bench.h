@@ -31,6 +31,8 @@ inline constexpr std::uint32_t Length = 998;
 inline constexpr std::uint64_t Held = Length + 4;  ///< of the buffer
 inline constexpr ps_t Lasts = 1002 * ByteTime;
 inline constexpr ps_t Slot = 1022 * ByteTime;
+inline constexpr std::uint8_t Lossless = 24;  ///< DSCP of priority 3
+inline constexpr std::uint8_t Lossy = 0;
 inline constexpr ps_t Cable = 25'000;
 inline constexpr ps_t IngressDelay = 200'000;
 inline constexpr ps_t EgressDelay = 100'000;
@@ -97,9 +99,9 @@ struct received {
 class station final : public wire_listener, private timed {
  public:
   station(sim_context& context, buffer_pool& pool, unsigned number,
-          const switch_port_settings& port)
+          const switch_port_settings& port, const std::string& name = "station")
       : timed(context.line),
-        wire(("station" + std::to_string(number)).c_str(), context,
+        wire((name + std::to_string(number)).c_str(), context,
              wire_speed::of_gbps(static_cast<std::int64_t>(port.rate_gbps)), port.cable_delay_ps),
         context_(context),
         pool_(pool),
@@ -262,5 +264,31 @@ struct switch_bench : testing::Test {
   /// nothing is in its way.
   static constexpr ps_t StoredAndForwarded = Cable + Lasts + IngressDelay + EgressDelay + Cable;
 };
+
+/// Priority 3 alone is lossless; besides headroom there are `shared` bytes.
+inline switch_settings crowded(unsigned ports, std::uint64_t shared = 200'000) {
+  switch_settings settings = switch_bench::of_ports(ports);
+  for (switch_priority_settings& each : settings.priorities) {
+    each.lossless = false;
+    each.ecn = false;
+  }
+  settings.priorities[3].lossless = true;
+  settings.buffer_bytes = shared;
+  for (const switch_port_settings& each : settings.ports) {
+    settings.buffer_bytes += headroom_bytes(settings, each);
+  }
+  return settings;
+}
+
+/// Frames that were dropped for want of buffer.
+inline std::uint64_t discards(ethernet_switch& of) {
+  std::uint64_t sum = 0;
+  for (std::uint32_t port = 0; port < of.ports(); ++port) {
+    for (const priority_counters& each : of.counters(port).priorities) {
+      sum += each.rx_discards;
+    }
+  }
+  return sum;
+}
 
 }  // namespace carillon::bench
