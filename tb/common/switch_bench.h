@@ -51,6 +51,7 @@ struct flow {
   ecn_code ecn = ecn_code::NotEct;
   std::uint16_t udp_source = UdpSourcePortBase;
   std::optional<std::uint8_t> pcp = std::nullopt;
+  bool ipv6 = false;
 };
 
 /// A RoCE packet, right in every respect.
@@ -63,6 +64,7 @@ inline frame_item make_frame(buffer_pool& pool, unsigned from, const flow& what,
   packet.pcp = what.pcp.value_or(0);
   packet.source = gid_of_ipv4(0x0a000001 + from);
   packet.destination = gid_of_ipv4(0x0a000001 + what.to);
+  packet.ipv6 = what.ipv6;
   packet.dscp = what.dscp;
   packet.ecn = what.ecn;
   packet.udp_source = what.udp_source;

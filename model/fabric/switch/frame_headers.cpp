@@ -94,13 +94,15 @@ std::uint8_t priority_of(const frame_headers& headers, const switch_settings& se
 
 void mark_congestion(frame_item& frame, std::uint32_t ip_offset, bool is_ipv6) {
   std::uint8_t* ip = frame.bytes.data() + frame.offset + ip_offset;
-  const std::uint32_t header = is_ipv6 ? ipv6::Size : ipv4::Size;
-  const std::uint32_t before = crc32_of(ip, header);
+  // What set_ecn() may change: the byte with the mark, and IPv4's checksum.
+  const std::uint32_t begin = is_ipv6 ? 0 : 1;
+  const std::uint32_t bytes = is_ipv6 ? 2 : ipv4::at::Checksum + 2 - begin;
+  const std::uint32_t before = crc32_of(ip + begin, bytes);
   set_ecn(ip, is_ipv6, ecn_code::Ce);
-  // CRCs are linear: what changes in the FCS is what changes in the CRC of the header, moved on by
-  // the bytes behind it. The payload is not read again.
-  const std::uint32_t change = before ^ crc32_of(ip, header);
-  frame.fcs ^= crc32_join(change, 0, frame.length - ip_offset - header);
+  // CRCs are linear: what changes in the FCS is what changes in the CRC of these bytes, moved on by
+  // those behind them. The payload is not read again.
+  const std::uint32_t change = before ^ crc32_of(ip + begin, bytes);
+  frame.fcs ^= crc32_join(change, 0, frame.length - ip_offset - begin - bytes);
 }
 
 }  // namespace carillon
