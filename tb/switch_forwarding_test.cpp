@@ -33,7 +33,7 @@ switch_settings cutting_through(unsigned ports) {
 
 // 25 ns + 1002 bytes (80.16 ns) + 200 ns + 100 ns + 25 ns.
 TEST_F(switch_forwarding_rules, a_stored_frame_leaves_its_delays_after_its_last_bit) {
-  star(2);
+  one_switch(2);
   at(0).send({.to = 1}, 0);
   run_to(Microsecond);
   ASSERT_EQ(at(1).arrivals.size(), 1U);
@@ -44,7 +44,7 @@ TEST_F(switch_forwarding_rules, a_stored_frame_leaves_its_delays_after_its_last_
 
 // 25 ns + 64 bytes (5.12 ns) + 200 ns + 100 ns + 25 ns, whatever its length.
 TEST_F(switch_forwarding_rules, a_frame_that_is_cut_through_leaves_its_delays_after_its_header) {
-  star(cutting_through(2));
+  one_switch(cutting_through(2));
   at(0).send({.to = 1}, 0);
   at(0).send({.to = 1, .length = 4000}, Microsecond);
   run_to(3 * Microsecond);
@@ -54,7 +54,7 @@ TEST_F(switch_forwarding_rules, a_frame_that_is_cut_through_leaves_its_delays_af
 
 // 60 bytes and FCS are the 64 that are waited for.
 TEST_F(switch_forwarding_rules, the_smallest_frame_is_there_when_its_header_is) {
-  star(cutting_through(2));
+  one_switch(cutting_through(2));
   at(0).send({.to = 1, .length = 58}, 0);
   run_to(Microsecond);
   EXPECT_THAT(at(1).first_bits(), testing::ElementsAre(355'120U));
@@ -63,7 +63,7 @@ TEST_F(switch_forwarding_rules, the_smallest_frame_is_there_when_its_header_is) 
 TEST_F(switch_forwarding_rules, a_frame_for_a_faster_port_is_stored_even_when_cutting_through) {
   switch_settings settings = cutting_through(2);
   settings.ports[1].rate_gbps = 400;
-  star(settings);
+  one_switch(settings);
   at(0).send({.to = 1}, 0);
   at(1).send({.to = 0}, 0);
   run_to(Microsecond);
@@ -74,7 +74,7 @@ TEST_F(switch_forwarding_rules, a_frame_for_a_faster_port_is_stored_even_when_cu
 
 // Two frames come together: the second leaves when the wire is free again.
 TEST_F(switch_forwarding_rules, frames_for_one_port_follow_each_other_without_a_gap) {
-  star(3);
+  one_switch(3);
   at(0).send({.to = 2}, 0);
   at(1).send({.to = 2}, 0);
   run_to(Microsecond);
@@ -84,7 +84,7 @@ TEST_F(switch_forwarding_rules, frames_for_one_port_follow_each_other_without_a_
 }
 
 TEST_F(switch_forwarding_rules, the_history_of_a_stored_frame_has_no_hole) {
-  star(3);
+  one_switch(3);
   const trace_ref message = context.trace.open(0, {});
   frame_item frame = make_frame(pool, 0, {.to = 2});
   frame.trace = message;
@@ -101,7 +101,7 @@ TEST_F(switch_forwarding_rules, the_history_of_a_stored_frame_has_no_hole) {
 
 // Cut through, behind another one: 64 bytes, look-up and egress, then one slot of the other frame.
 TEST_F(switch_forwarding_rules, the_history_of_a_frame_that_is_cut_through_has_no_hole) {
-  star(cutting_through(3));
+  one_switch(cutting_through(3));
   const trace_ref message = context.trace.open(0, {});
   frame_item frame = make_frame(pool, 1, {.to = 2});
   frame.trace = message;
@@ -118,7 +118,7 @@ TEST_F(switch_forwarding_rules, the_history_of_a_frame_that_is_cut_through_has_n
 }
 
 TEST_F(switch_forwarding_rules, milestones_of_the_wire_are_those_of_the_sender) {
-  star(2);
+  one_switch(2);
   const trace_ref message = context.trace.open(0, {});
   frame_item frame = make_frame(pool, 0, {.to = 1});
   frame.trace = message;
@@ -130,7 +130,7 @@ TEST_F(switch_forwarding_rules, milestones_of_the_wire_are_those_of_the_sender) 
 }
 
 TEST_F(switch_forwarding_rules, a_damaged_frame_is_dropped_when_stored) {
-  ethernet_switch& under_test = star(2);
+  ethernet_switch& under_test = one_switch(2);
   frame_item frame = make_frame(pool, 0, {.to = 1});
   frame.fcs ^= 1;
   frame.fcs_known = false;
@@ -143,7 +143,7 @@ TEST_F(switch_forwarding_rules, a_damaged_frame_is_dropped_when_stored) {
 TEST_F(switch_forwarding_rules, a_damaged_frame_that_is_cut_through_stays_damaged) {
   switch_settings settings = cutting_through(2);
   settings.priorities[0].ecn = true;
-  ethernet_switch& under_test = star(settings);
+  ethernet_switch& under_test = one_switch(settings);
   frame_item frame = make_frame(pool, 0, {.to = 1});
   frame.fcs ^= 1;
   frame.fcs_known = false;
@@ -157,7 +157,7 @@ TEST_F(switch_forwarding_rules, a_damaged_frame_that_is_cut_through_stays_damage
 
 // 4222 bytes with FCS are the largest.
 TEST_F(switch_forwarding_rules, a_frame_beyond_the_largest_is_dropped) {
-  ethernet_switch& under_test = star(2);
+  ethernet_switch& under_test = one_switch(2);
   frame_item fits = make_frame(pool, 0, {.to = 1, .length = 4218});
   ASSERT_EQ(fits.length, 4218U);
   at(0).wire.send(fits, 0);
@@ -193,7 +193,7 @@ TEST_F(switch_forwarding_rules, an_unknown_address_is_flooded_until_it_is_learne
 TEST_F(switch_forwarding_rules, without_flooding_an_unknown_address_is_nowhere) {
   switch_settings settings = of_ports(2);
   settings.flood = false;
-  ethernet_switch& under_test = star(settings);
+  ethernet_switch& under_test = one_switch(settings);
   at(0).send({.to = 7}, 0);
   run_to(Microsecond);
   EXPECT_TRUE(at(1).arrivals.empty());
@@ -201,7 +201,7 @@ TEST_F(switch_forwarding_rules, without_flooding_an_unknown_address_is_nowhere) 
 }
 
 TEST_F(switch_forwarding_rules, a_frame_is_never_sent_back_where_it_came_from) {
-  ethernet_switch& under_test = star(2);
+  ethernet_switch& under_test = one_switch(2);
   at(0).send({.to = 0}, 0);
   run_to(Microsecond);
   EXPECT_TRUE(at(0).arrivals.empty());

@@ -47,7 +47,7 @@ std::vector<ecn_code> marks(const station& at) {
 // Ten frames wait for the end of a pause. When the first is taken nine are left: 9018 bytes; behind
 // the fifth there are 5010, behind the sixth 4008.
 TEST_F(switch_marks, are_made_when_a_frame_leaves_by_what_it_leaves_behind) {
-  ethernet_switch& under_test = star(step(5000));
+  ethernet_switch& under_test = one_switch(step(5000));
   at(1).ask_pause(3, 2000, 0);
   for (int i = 0; i < 10; ++i) {
     at(0).send({.to = 1, .dscp = Lossless, .ecn = ecn_code::Ect0}, Microsecond);
@@ -60,7 +60,7 @@ TEST_F(switch_marks, are_made_when_a_frame_leaves_by_what_it_leaves_behind) {
 }
 
 TEST_F(switch_marks, leave_a_frame_right_in_every_respect) {
-  star(step(0));
+  one_switch(step(0));
   at(1).ask_pause(3, 2000, 0);
   at(0).send({.to = 1, .dscp = Lossless, .ecn = ecn_code::Ect0, .ipv6 = true}, Microsecond);
   at(0).send({.to = 1, .dscp = Lossless, .ecn = ecn_code::Ect1, .pcp = 3}, Microsecond);
@@ -81,7 +81,7 @@ TEST_F(switch_marks, leave_a_frame_right_in_every_respect) {
 }
 
 TEST_F(switch_marks, are_made_on_capable_frames_only) {
-  ethernet_switch& under_test = star(step(0));
+  ethernet_switch& under_test = one_switch(step(0));
   at(1).ask_pause(3, 2000, 0);
   at(0).send({.to = 1, .dscp = Lossless, .ecn = ecn_code::NotEct}, Microsecond);
   at(0).send({.to = 1, .dscp = Lossless, .ecn = ecn_code::Ce}, Microsecond);
@@ -94,7 +94,7 @@ TEST_F(switch_marks, are_made_on_capable_frames_only) {
 TEST_F(switch_marks, are_left_out_where_ecn_is_off) {
   switch_settings settings = step(0);
   settings.priorities[3].ecn = false;
-  star(settings);
+  one_switch(settings);
   at(1).ask_pause(3, 2000, 0);
   at(0).send({.to = 1, .dscp = Lossless, .ecn = ecn_code::Ect0}, Microsecond);
   at(0).send({.to = 1, .dscp = Lossless, .ecn = ecn_code::Ect0}, Microsecond);
@@ -105,7 +105,7 @@ TEST_F(switch_marks, are_left_out_where_ecn_is_off) {
 // With a weight of one half the average of queues of 0, 1002, ..., 9018 bytes that frames find is
 // 8020 in the end: above 5000 whatever leaves, though the last ones leave less behind.
 TEST_F(switch_marks, follow_the_average_where_that_is_asked_for) {
-  star(step(5000, 1));
+  one_switch(step(5000, 1));
   at(1).ask_pause(3, 2000, 0);
   for (int i = 0; i < 10; ++i) {
     at(0).send({.to = 1, .dscp = Lossless, .ecn = ecn_code::Ect0}, Microsecond);
@@ -117,7 +117,7 @@ TEST_F(switch_marks, follow_the_average_where_that_is_asked_for) {
 TEST_F(switch_marks, on_one_copy_of_a_flooded_frame_are_not_on_the_others) {
   switch_settings settings = step(0);
   settings.ports.resize(3, settings.ports[0]);
-  star(settings);
+  one_switch(settings);
   at(1).ask_pause(3, 2000, 0);
   at(0).send({.to = 77, .dscp = Lossless, .ecn = ecn_code::Ect0}, Microsecond);
   at(0).send({.to = 77, .dscp = Lossless, .ecn = ecn_code::Ect0}, Microsecond);
@@ -134,7 +134,7 @@ TEST_F(switch_shares, weights_share_an_overloaded_port) {
   settings.priorities[1].weight = 3;
   settings.priorities[0].egress_alpha = 0.125;
   settings.priorities[1].egress_alpha = 0.125;
-  star(settings);
+  one_switch(settings);
   at(0).stream({.to = 2, .dscp = 0 << 3}, 0);
   at(1).stream({.to = 2, .dscp = 1 << 3, .length = 4218}, 0);
   run_to(Millisecond);
@@ -148,7 +148,7 @@ TEST_F(switch_shares, weights_share_an_overloaded_port) {
 TEST_F(switch_shares, a_strict_priority_takes_what_it_wants) {
   switch_settings settings = of_ports(3);
   settings.priorities[0].egress_alpha = 0.125;
-  star(settings);
+  one_switch(settings);
   at(0).stream({.to = 2, .dscp = 0}, 0);
   at(1).stream({.to = 2, .dscp = 48}, 0);
   run_to(100 * Microsecond);
@@ -212,7 +212,7 @@ TEST_F(switch_shares, results_do_not_depend_on_the_order_of_announcements) {
 // Counters ----------------------------------------------------------------------------------------
 
 TEST_F(switch_shares, counters_have_the_names_that_users_know) {
-  ethernet_switch& under_test = star(2);
+  ethernet_switch& under_test = one_switch(2);
   at(0).send({.to = 1, .dscp = Lossless}, 0);
   at(1).ask_pause(3, 200, 10 * Microsecond);
   run_to(20 * Microsecond);

@@ -36,7 +36,7 @@ std::vector<ps_t> chosen(const station& at) {
 // 100 quanta: 512 ns. The frame that is on the wire is finished, the next one is not begun, and the
 // first one afterwards is chosen when the pause ends.
 TEST_F(switch_pause, a_queue_stops_at_a_packet_boundary_and_goes_on_when_its_time_is_over) {
-  ethernet_switch& under_test = star(2);
+  ethernet_switch& under_test = one_switch(2);
   at(0).stream({.to = 1, .dscp = Lossless}, 0, 40);
   constexpr ps_t Asked = Microsecond + 12'345;
   at(1).ask_pause(3, 100, Asked);
@@ -62,7 +62,7 @@ TEST_F(switch_pause, a_queue_stops_at_a_packet_boundary_and_goes_on_when_its_tim
 }
 
 TEST_F(switch_pause, other_priorities_go_on) {
-  star(3);
+  one_switch(3);
   at(0).stream({.to = 2, .dscp = Lossless}, 0, 100);
   at(1).stream({.to = 2, .dscp = Lossy}, 0, 100);
   at(2).ask_pause(3, LongestPause, 0);
@@ -74,7 +74,7 @@ TEST_F(switch_pause, other_priorities_go_on) {
 }
 
 TEST_F(switch_pause, zero_quanta_let_a_queue_go_on_at_once) {
-  ethernet_switch& under_test = star(2);
+  ethernet_switch& under_test = one_switch(2);
   at(0).send({.to = 1, .dscp = Lossless}, 0);
   at(1).ask_pause(3, LongestPause, 0);
   constexpr ps_t Resumed = 5 * Microsecond;
@@ -87,7 +87,7 @@ TEST_F(switch_pause, zero_quanta_let_a_queue_go_on_at_once) {
 
 // The later request counts from when it acts.
 TEST_F(switch_pause, a_pause_that_is_asked_for_again_goes_on) {
-  ethernet_switch& under_test = star(2);
+  ethernet_switch& under_test = one_switch(2);
   at(0).send({.to = 1, .dscp = Lossless}, 0);
   at(1).ask_pause(3, 200, 0);
   at(1).ask_pause(3, 200, 900'000);
@@ -97,7 +97,7 @@ TEST_F(switch_pause, a_pause_that_is_asked_for_again_goes_on) {
 }
 
 TEST_F(switch_pause, a_priority_that_is_not_enabled_in_a_request_is_left_alone) {
-  star(2);
+  one_switch(2);
   pfc request;
   request.enable = 0;
   request.quanta[3] = LongestPause;
@@ -108,7 +108,7 @@ TEST_F(switch_pause, a_priority_that_is_not_enabled_in_a_request_is_left_alone) 
 }
 
 TEST_F(switch_pause, a_link_wide_pause_and_a_damaged_request_are_ignored) {
-  ethernet_switch& under_test = star(2);
+  ethernet_switch& under_test = one_switch(2);
   pfc request;
   request.enable = 8;
   request.quanta[3] = LongestPause;
@@ -129,7 +129,7 @@ TEST_F(switch_pause, a_link_wide_pause_and_a_damaged_request_are_ignored) {
 }
 
 TEST_F(switch_pause, the_history_of_a_paused_frame_tells_the_pause_from_the_queue) {
-  star(2);
+  one_switch(2);
   const trace_ref message = context.trace.open(0, {});
   at(0).send({.to = 1, .dscp = Lossless}, 0);
   frame_item frame = make_frame(pool, 0, {.to = 1, .dscp = Lossless});
@@ -152,7 +152,7 @@ TEST_F(switch_pause, the_history_of_a_paused_frame_tells_the_pause_from_the_queu
 // Pauses that the switch asks for -----------------------------------------------------------------
 
 TEST_F(switch_pause, a_full_account_asks_its_sender_to_stop_and_an_empty_one_to_go_on) {
-  ethernet_switch& under_test = star(crowded(3));
+  ethernet_switch& under_test = one_switch(crowded(3));
   at(0).stream({.to = 2, .dscp = Lossless}, 0, 1000);
   at(1).stream({.to = 2, .dscp = Lossless}, 0, 1000);
   run_to(Millisecond);
@@ -174,7 +174,7 @@ TEST_F(switch_pause, a_full_account_asks_its_sender_to_stop_and_an_empty_one_to_
 // The account is alpha / (1 + alpha) of the shared part: half of 200000, 99 frames of 1002 bytes
 // (the 100th needs 100200 <= 200000 - 99198); the 100th, to come, goes to the headroom.
 TEST_F(switch_pause, the_request_leaves_when_the_threshold_is_crossed) {
-  star(crowded(2));
+  one_switch(crowded(2));
   at(1).ask_pause(3, LongestPause, 0);
   at(0).stream({.to = 1, .dscp = Lossless}, Microsecond);
   at(0).obeys = false;
@@ -189,7 +189,7 @@ TEST_F(switch_pause, the_request_leaves_when_the_threshold_is_crossed) {
 TEST_F(switch_pause, a_pause_is_asked_for_again_when_half_of_it_is_over) {
   switch_settings settings = crowded(2);
   settings.pause_quanta = 16'384;
-  star(settings);
+  one_switch(settings);
   at(1).ask_pause(3, LongestPause, 0);
   at(0).stream({.to = 1, .dscp = Lossless}, 0);
   run_to(300 * Microsecond);
@@ -201,7 +201,7 @@ TEST_F(switch_pause, a_pause_is_asked_for_again_when_half_of_it_is_over) {
 }
 
 TEST_F(switch_pause, a_lossy_priority_is_never_paused_but_dropped) {
-  ethernet_switch& under_test = star(crowded(3));
+  ethernet_switch& under_test = one_switch(crowded(3));
   at(0).stream({.to = 2, .dscp = Lossy}, 0, 1000);
   at(1).stream({.to = 2, .dscp = Lossy}, 0, 1000);
   run_to(Millisecond);
@@ -241,7 +241,7 @@ struct headroom_suffices : switch_bench, testing::WithParamInterface<overload> {
       each.cable_delay_ps = cable_delay(what.metres);
       settings.buffer_bytes += headroom_bytes(settings, each);
     }
-    ethernet_switch& result = star(settings);
+    ethernet_switch& result = one_switch(settings);
     for (unsigned i = 0; i < 4; ++i) {
       at(i).keeps = false;
       at(i).stream({.to = 5, .dscp = Lossless, .length = what.length}, i * 1234);

@@ -14,12 +14,12 @@ struct switch_watchdog : switch_bench {
   static constexpr ps_t PauseActs = 64 * ByteTime + Cable + 100'000;
   static constexpr ps_t Pause = 65'535 * 64 * ByteTime;
 
-  ethernet_switch& guarded(watchdog_action action) {
+  ethernet_switch& with_watchdog(watchdog_action action) {
     switch_settings settings = crowded(3);
     settings.watchdog = action;
     settings.watchdog_detection_ps = Detection;
     settings.watchdog_restoration_ps = Restoration;
-    return star(settings);
+    return one_switch(settings);
   }
 
   /// Pauses asked for from 0 to `end`.
@@ -52,7 +52,7 @@ struct event_log : switch_observer {
 }  // namespace
 
 TEST_F(switch_watchdog, when_off_a_storm_stops_a_priority_for_as_long_as_it_lasts) {
-  guarded(watchdog_action::off);
+  with_watchdog(watchdog_action::off);
   storm_until(10 * Millisecond);
   at(0).stream({.to = 2, .dscp = Lossless}, Microsecond, 50);
   at(1).stream({.to = 2, .dscp = Lossy}, Microsecond, 50);
@@ -66,7 +66,7 @@ TEST_F(switch_watchdog, when_off_a_storm_stops_a_priority_for_as_long_as_it_last
 
 // Time begins with the first frame that cannot leave.
 TEST_F(switch_watchdog, finds_a_storm_when_frames_were_held_for_the_detection_time) {
-  ethernet_switch& under_test = guarded(watchdog_action::drop);
+  ethernet_switch& under_test = with_watchdog(watchdog_action::drop);
   event_log log;
   under_test.observe(log);
   storm_until(10 * Millisecond);
@@ -77,7 +77,7 @@ TEST_F(switch_watchdog, finds_a_storm_when_frames_were_held_for_the_detection_ti
 }
 
 TEST_F(switch_watchdog, drops_what_waits_and_what_comes_until_the_storm_is_over) {
-  ethernet_switch& under_test = guarded(watchdog_action::drop);
+  ethernet_switch& under_test = with_watchdog(watchdog_action::drop);
   event_log log;
   under_test.observe(log);
   constexpr ps_t End = 4 * Millisecond;
@@ -108,7 +108,7 @@ TEST_F(switch_watchdog, drops_what_waits_and_what_comes_until_the_storm_is_over)
 }
 
 TEST_F(switch_watchdog, that_forwards_lets_frames_go_in_spite_of_the_pause) {
-  ethernet_switch& under_test = guarded(watchdog_action::forward);
+  ethernet_switch& under_test = with_watchdog(watchdog_action::forward);
   storm_until(10 * Millisecond);
   for (int i = 0; i < 10; ++i) {
     at(0).send({.to = 2, .dscp = Lossless}, 0);
@@ -122,7 +122,7 @@ TEST_F(switch_watchdog, that_forwards_lets_frames_go_in_spite_of_the_pause) {
 
 // A pause of 335 us every millisecond: no frame waits for long.
 TEST_F(switch_watchdog, takes_many_pauses_for_no_storm) {
-  ethernet_switch& under_test = guarded(watchdog_action::drop);
+  ethernet_switch& under_test = with_watchdog(watchdog_action::drop);
   for (unsigned i = 0; i < 10; ++i) {
     at(2).ask_pause(3, LongestPause, i * Millisecond);
     at(0).send({.to = 2, .dscp = Lossless}, i * Millisecond);

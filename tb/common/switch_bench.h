@@ -240,13 +240,13 @@ struct switch_bench : testing::Test {
   }
 
   /// Stations on one switch, which knows where they are.
-  ethernet_switch& star(const switch_settings& settings) {
+  ethernet_switch& one_switch(const switch_settings& settings) {
     net.emplace(topology::star(context, "switch", settings));
     attach(settings.ports);
     return net->at(0);
   }
 
-  ethernet_switch& star(unsigned count) { return star(of_ports(count)); }
+  ethernet_switch& one_switch(unsigned count) { return one_switch(of_ports(count)); }
 
   void attach(const std::vector<switch_port_settings>& ports) {
     for (unsigned i = 0; i < net->hosts(); ++i) {

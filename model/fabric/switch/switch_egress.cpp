@@ -275,10 +275,9 @@ void switch_egress::settle(ps_t now) {
 // Pauses asked of the other end -------------------------------------------------------------------
 
 void switch_egress::ask(unsigned priority, bool xoff, ps_t now) {
-  priority_counters& counters = counters_.priorities[priority];
   if (xoff) {
     xoff_ |= bit(priority);
-    ++counters.tx_xoff;
+    ++counters_.priorities[priority].tx_xoff;
   } else {
     xoff_ &= static_cast<std::uint8_t>(~bit(priority));
   }
