@@ -264,6 +264,26 @@ TEST(shared_buffer, a_sender_goes_on_when_the_headroom_is_empty_and_the_offset_i
   EXPECT_LT(released, taken);
 }
 
+// The other account's leaving raises the threshold far above what this one holds.
+TEST(shared_buffer, a_sender_never_goes_on_before_its_headroom_is_empty) {
+  switch_settings settings = lossy(2, 400'000);
+  settings.priorities[3].lossless = true;
+  shared_buffer buffer(settings, "sw");
+  const unsigned others = fill(buffer, {1, 0, 3});
+  const unsigned taken = fill(buffer, {0, 1, 3});
+  ASSERT_EQ(buffer.admit({0, 1, 3}, 1000), buffer_verdict::in_headroom);
+  ASSERT_LT(taken, others);
+  for (unsigned i = 0; i < others; ++i) {
+    buffer.release({1, 0, 3}, 1000);
+  }
+  ASSERT_GT(buffer.ingress_threshold(3), buffer.held(0, 3) + 5000);
+  buffer.release({0, 1, 3}, 1000);
+  EXPECT_EQ(buffer.in_headroom(0, 3), 1000U);
+  EXPECT_TRUE(buffer.xoff(0, 3));
+  buffer.release({0, 1, 3}, 1000);
+  EXPECT_FALSE(buffer.xoff(0, 3));
+}
+
 TEST(shared_buffer, everything_comes_back) {
   switch_settings settings = lossy(3, 500'000);
   settings.priorities[3].lossless = true;
