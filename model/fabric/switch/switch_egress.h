@@ -41,7 +41,7 @@ class switch_egress final : private timed {
   /// False if the watchdog drops what comes for that queue; the frame is still the caller's.
   [[nodiscard]] bool accepts(unsigned priority);
 
-  void enqueue(queued_frame&& frame, ps_t now);
+  void enqueue(queued_frame&& item, ps_t now);
 
   /// The other end asks for pauses of its direction, this port's egress.
   void pause(const pfc& request, ps_t now);
