@@ -25,6 +25,9 @@ struct queued_frame {
   bool has_copies = false;  ///< that share its bytes
 };
 
+/// For one more port: the bytes are shared until one of them is changed.
+queued_frame copy_of(const queued_frame& item, std::uint32_t egress);
+
 /// What a frame takes of the buffer: FCS and all.
 inline std::uint64_t buffer_bytes_of(const frame_item& frame) {
   return frame.length + FcsBytes;

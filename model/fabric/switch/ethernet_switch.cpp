@@ -123,7 +123,7 @@ void ethernet_switch::on_arrival(std::uint32_t port, switch_arrival&& arrival, p
   const auto to =
       headers.to_group() ? std::nullopt : table_.find(headers.destination, headers.udp_source);
   if (!to && settings_.flood && !stays_on_link(headers.destination)) {
-    flood(port, std::move(item), now);
+    flood(port, item, now);
     return;
   }
   if (!to || !wires_[*to]->connected()) {
@@ -138,15 +138,13 @@ void ethernet_switch::on_arrival(std::uint32_t port, switch_arrival&& arrival, p
   forward(std::move(item), now);
 }
 
-void ethernet_switch::flood(std::uint32_t port, queued_frame&& item, ps_t now) {
-  item.has_copies = true;
+void ethernet_switch::flood(std::uint32_t port, const queued_frame& item, ps_t now) {
   bool sent = false;
   for (std::uint32_t to = 0; to < ports(); ++to) {
     if (to == port || !wires_[to]->connected()) {
       continue;
     }
-    queued_frame copy = item;
-    copy.place.egress = to;
+    queued_frame copy = copy_of(item, to);
     if (sent) {
       copy.frame.trace = {};  // a message has one history, which the first copy continues
     }

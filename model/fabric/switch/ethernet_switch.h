@@ -91,7 +91,7 @@ class ethernet_switch final : public sc_core::sc_module,
   void on_storm(std::uint32_t port, unsigned priority, bool begins, ps_t now) override;
 
   [[nodiscard]] bool acceptable(std::uint32_t port, const frame_item& frame);
-  void flood(std::uint32_t port, queued_frame&& item, ps_t now);
+  void flood(std::uint32_t port, const queued_frame& item, ps_t now);
   bool forward(queued_frame&& item, ps_t now);
   void discard(const shared_buffer::place& place, buffer_verdict why, ps_t now);
   void tell(ps_t now, switch_event_kind kind, std::uint32_t port, unsigned priority);

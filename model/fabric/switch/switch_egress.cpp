@@ -19,6 +19,13 @@ constexpr std::uint8_t bit(unsigned priority) {
 
 }  // namespace
 
+queued_frame copy_of(const queued_frame& item, std::uint32_t egress) {
+  queued_frame copy = item;
+  copy.place.egress = egress;
+  copy.has_copies = true;
+  return copy;
+}
+
 switch_egress::switch_egress(sim_context& context, owner& up, std::uint32_t port,
                              const switch_settings& settings, wire_port& wire, buffer_pool& buffers,
                              std::uint64_t address, switch_port_counters& counters)
