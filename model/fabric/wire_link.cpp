@@ -67,20 +67,22 @@ void wire_port::connect(wire_port& other) {
   }
 }
 
-void wire_port::send(frame_item frame, ps_t first_bit) {
+void wire_port::send(frame_item frame, ps_t first_bit, ps_t lag) {
   CARILLON_CHECK(transmit.size() == 1, "{}: a frame is sent but no cable is connected", name());
   CARILLON_CHECK(first_bit >= now_ps(), "{}: a frame is sent for {} ps at {} ps", name(), first_bit,
                  now_ps());
-  const auto [first, last] = serializer_.take(first_bit, frame.length);
+  const auto [first, free_last] = serializer_.take(first_bit, frame.length);
+  // Rounded to whole picoseconds, a slot may end a picosecond before the frame has come.
+  const ps_t last = std::max(free_last, first + lag);
   ++sent_frames_;
   sent_bytes_ += wire_bytes(frame.length);
 
   tracer& trace = context_.trace;
-  frame.trace = trace.wait(frame.trace, site_, busy_, first_bit, first);
+  frame.trace = trace.wait(frame.trace, site_, busy_, first_bit + lag, first + lag);
   if (frame.first) {
     trace.mark(frame.trace, milestone::first_bit);
   }
-  frame.trace = trace.service(frame.trace, site_, first, last);
+  frame.trace = trace.service(frame.trace, site_, first + lag, last);
   if (frame.last) {
     trace.mark(frame.trace, milestone::last_bit, true);
   }

@@ -129,7 +129,11 @@ class wire_port : public sc_core::sc_module, private wire_interface {
   /// The first bit leaves at max(first_bit, free_at()); `first_bit` is now or later, and the end of
   /// the frame's history. The wait for the serializer is a wait span ("wire"), the time from first
   /// to last bit a service span, the cable a flight span. Frames leave in the order of the calls.
-  void send(frame_item frame, ps_t first_bit);
+  /// The history of a frame that is cut through may end later by `lag`: it is that of its last bit,
+  /// which leaves no earlier than that.
+  void send(frame_item frame, ps_t first_bit, ps_t lag = 0);
+
+  [[nodiscard]] bool connected() const { return transmit.size() != 0; }
 
   [[nodiscard]] wire_speed speed() const { return speed_; }
 

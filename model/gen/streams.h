@@ -124,6 +124,171 @@ enum class packet_kind : std::uint8_t {
 
 inline constexpr unsigned PacketKindWidth = 2;
 
+// Why a request was refused. The codes are those of pcie_error_kind.
+enum class refusal_kind : std::uint8_t {
+  UnsupportedRequest = 0x0,
+  PoisonedRequest = 0x1,
+};
+
+[[nodiscard]] constexpr const char* to_string(refusal_kind x) {
+  switch (x) {
+    case refusal_kind::UnsupportedRequest:
+      return "UnsupportedRequest";
+    case refusal_kind::PoisonedRequest:
+      return "PoisonedRequest";
+  }
+  return "?";
+}
+
+inline constexpr unsigned RefusalKindWidth = 3;
+
+// What a packet is to its QP. The codes are those of rx_verdict.
+enum class rx_verdict_code : std::uint8_t {
+  Accept = 0x0,
+  Duplicate = 0x1,
+  Gap = 0x2,
+  NoQp = 0x3,
+  BadState = 0x4,
+  Response = 0x5,
+};
+
+[[nodiscard]] constexpr const char* to_string(rx_verdict_code x) {
+  switch (x) {
+    case rx_verdict_code::Accept:
+      return "Accept";
+    case rx_verdict_code::Duplicate:
+      return "Duplicate";
+    case rx_verdict_code::Gap:
+      return "Gap";
+    case rx_verdict_code::NoQp:
+      return "NoQp";
+    case rx_verdict_code::BadState:
+      return "BadState";
+    case rx_verdict_code::Response:
+      return "Response";
+  }
+  return "?";
+}
+
+inline constexpr unsigned RxVerdictCodeWidth = 3;
+
+// States of the receive parser's FSM. A packet is in one each; several packets are in flight.
+enum class rx_state : std::uint8_t {
+  StEth = 0x0,
+  StIp = 0x1,
+  StUdp = 0x2,
+  StBth = 0x3,
+  StCtxLookup = 0x4,
+  StDmaWrite = 0x5,
+  StNak = 0x6,
+  StDrop = 0x7,
+};
+
+[[nodiscard]] constexpr const char* to_string(rx_state x) {
+  switch (x) {
+    case rx_state::StEth:
+      return "StEth";
+    case rx_state::StIp:
+      return "StIp";
+    case rx_state::StUdp:
+      return "StUdp";
+    case rx_state::StBth:
+      return "StBth";
+    case rx_state::StCtxLookup:
+      return "StCtxLookup";
+    case rx_state::StDmaWrite:
+      return "StDmaWrite";
+    case rx_state::StNak:
+      return "StNak";
+    case rx_state::StDrop:
+      return "StDrop";
+  }
+  return "?";
+}
+
+inline constexpr unsigned RxStateWidth = 3;
+
+// Why a received packet ends in the parser. The codes up to Icrc are those of parse_error.
+enum class rx_refusal : std::uint8_t {
+  Nothing = 0x0,
+  EthTruncated = 0x1,
+  EthType = 0x2,
+  RoceV1 = 0x3,
+  IpTruncated = 0x4,
+  IpVersion = 0x5,
+  IpOptions = 0x6,
+  IpFragment = 0x7,
+  IpProtocol = 0x8,
+  IpLength = 0x9,
+  UdpPort = 0xa,
+  UdpLength = 0xb,
+  BthTruncated = 0xc,
+  BthVersion = 0xd,
+  BthOpcode = 0xe,
+  BthLength = 0xf,
+  BthPad = 0x10,
+  Icrc = 0x11,
+  Nobody = 0x12,
+  AlienSource = 0x13,
+  Owner = 0x14,
+  Pkey = 0x15,
+  Congestion = 0x16,
+};
+
+[[nodiscard]] constexpr const char* to_string(rx_refusal x) {
+  switch (x) {
+    case rx_refusal::Nothing:
+      return "Nothing";
+    case rx_refusal::EthTruncated:
+      return "EthTruncated";
+    case rx_refusal::EthType:
+      return "EthType";
+    case rx_refusal::RoceV1:
+      return "RoceV1";
+    case rx_refusal::IpTruncated:
+      return "IpTruncated";
+    case rx_refusal::IpVersion:
+      return "IpVersion";
+    case rx_refusal::IpOptions:
+      return "IpOptions";
+    case rx_refusal::IpFragment:
+      return "IpFragment";
+    case rx_refusal::IpProtocol:
+      return "IpProtocol";
+    case rx_refusal::IpLength:
+      return "IpLength";
+    case rx_refusal::UdpPort:
+      return "UdpPort";
+    case rx_refusal::UdpLength:
+      return "UdpLength";
+    case rx_refusal::BthTruncated:
+      return "BthTruncated";
+    case rx_refusal::BthVersion:
+      return "BthVersion";
+    case rx_refusal::BthOpcode:
+      return "BthOpcode";
+    case rx_refusal::BthLength:
+      return "BthLength";
+    case rx_refusal::BthPad:
+      return "BthPad";
+    case rx_refusal::Icrc:
+      return "Icrc";
+    case rx_refusal::Nobody:
+      return "Nobody";
+    case rx_refusal::AlienSource:
+      return "AlienSource";
+    case rx_refusal::Owner:
+      return "Owner";
+    case rx_refusal::Pkey:
+      return "Pkey";
+    case rx_refusal::Congestion:
+      return "Congestion";
+  }
+  return "?";
+}
+
+inline constexpr unsigned RxRefusalWidth = 5;
+
 // What happened to a QP's rate.
 enum class rate_op : std::uint8_t {
   Time = 0x0,
@@ -240,6 +405,51 @@ enum class dcqcn_mode : std::uint8_t {
 }
 
 inline constexpr unsigned DcqcnModeWidth = 2;
+
+// How the requester governs a send queue. The codes are those of send_control_kind.
+enum class control_kind : std::uint8_t {
+  Progress = 0x0,
+  Halt = 0x1,
+  Restart = 0x2,
+  Error = 0x3,
+};
+
+[[nodiscard]] constexpr const char* to_string(control_kind x) {
+  switch (x) {
+    case control_kind::Progress:
+      return "Progress";
+    case control_kind::Halt:
+      return "Halt";
+    case control_kind::Restart:
+      return "Restart";
+    case control_kind::Error:
+      return "Error";
+  }
+  return "?";
+}
+
+inline constexpr unsigned ControlKindWidth = 2;
+
+// An answer to send. The codes are those of response_kind.
+enum class answer_kind : std::uint8_t {
+  Acknowledge = 0x0,
+  Atomic = 0x1,
+  Read = 0x2,
+};
+
+[[nodiscard]] constexpr const char* to_string(answer_kind x) {
+  switch (x) {
+    case answer_kind::Acknowledge:
+      return "Acknowledge";
+    case answer_kind::Atomic:
+      return "Atomic";
+    case answer_kind::Read:
+      return "Read";
+  }
+  return "?";
+}
+
+inline constexpr unsigned AnswerKindWidth = 2;
 
 // Where a field lies in the packed item; checkers print values by field name with it.
 struct stream_field_desc {
@@ -592,6 +802,345 @@ struct ctx_rsp {
   bool operator==(const ctx_rsp&) const = default;
 };
 
+// A whole line for the context RAM.
+struct ram_write {
+  static constexpr unsigned Width = 540;
+  static constexpr unsigned Words = 17;
+  static constexpr const char* Name = "ram_write";
+  static constexpr std::array<stream_field_desc, 3> Fields = {{
+      {"kind", 536, 4},
+      {"index", 512, 24},
+      {"data", 0, 512},
+  }};
+
+  // table
+  line_kind kind{};
+  // line of the table
+  std::uint32_t index{};
+  // the line
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 17 * sizeof *w);
+    bytes::put_bits(w, 536, 4, static_cast<std::uint64_t>(kind));
+    bytes::put_bits(w, 512, 24, index);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static ram_write unpack(const std::uint32_t* w) {
+    ram_write x;
+    x.kind = static_cast<line_kind>(bytes::get_bits(w, 536, 4));
+    x.index = static_cast<std::uint32_t>(bytes::get_bits(w, 512, 24));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const ram_write&) const = default;
+};
+
+// A QP has failed, requester and responder to qpc_ram.
+struct ram_error {
+  static constexpr unsigned Width = 25;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "ram_error";
+  static constexpr std::array<stream_field_desc, 2> Fields = {{
+      {"qpn", 1, 24},
+      {"send_queue_only", 0, 1},
+  }};
+
+  // QP
+  std::uint32_t qpn{};
+  // its send queue alone
+  std::uint8_t send_queue_only{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 1, 24, qpn);
+    bytes::put_bits(w, 0, 1, send_queue_only);
+  }
+
+  [[nodiscard]] static ram_error unpack(const std::uint32_t* w) {
+    ram_error x;
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 1, 24));
+    x.send_queue_only = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 1));
+    return x;
+  }
+
+  bool operator==(const ram_error&) const = default;
+};
+
+// A memory key is invalidated, tx_sched and responder to qpc_ram.
+struct ram_strike {
+  static constexpr unsigned Width = 24;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "ram_strike";
+  static constexpr std::array<stream_field_desc, 1> Fields = {{
+      {"index", 0, 24},
+  }};
+
+  // index of the key
+  std::uint32_t index{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 0, 24, index);
+  }
+
+  [[nodiscard]] static ram_strike unpack(const std::uint32_t* w) {
+    ram_strike x;
+    x.index = static_cast<std::uint32_t>(bytes::get_bits(w, 0, 24));
+    return x;
+  }
+
+  bool operator==(const ram_strike&) const = default;
+};
+
+// What qpc_ram asks the partition table for each reader: whether the function reaches the line.
+struct ram_bound {
+  static constexpr unsigned Width = 44;
+  static constexpr unsigned Words = 2;
+  static constexpr const char* Name = "ram_bound";
+  static constexpr std::array<stream_field_desc, 3> Fields = {{
+      {"function_id", 28, 16},
+      {"kind", 24, 4},
+      {"index", 0, 24},
+  }};
+
+  // who asks
+  std::uint16_t function_id{};
+  // table
+  line_kind kind{};
+  // line of the table
+  std::uint32_t index{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 2 * sizeof *w);
+    bytes::put_bits(w, 28, 16, function_id);
+    bytes::put_bits(w, 24, 4, static_cast<std::uint64_t>(kind));
+    bytes::put_bits(w, 0, 24, index);
+  }
+
+  [[nodiscard]] static ram_bound unpack(const std::uint32_t* w) {
+    ram_bound x;
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 28, 16));
+    x.kind = static_cast<line_kind>(bytes::get_bits(w, 24, 4));
+    x.index = static_cast<std::uint32_t>(bytes::get_bits(w, 0, 24));
+    return x;
+  }
+
+  bool operator==(const ram_bound&) const = default;
+};
+
+// Read of a line in host memory, on behalf of the PF, qpc_ram to dma_engine.
+struct icm_fetch {
+  static constexpr unsigned Width = 72;
+  static constexpr unsigned Words = 3;
+  static constexpr const char* Name = "icm_fetch";
+  static constexpr std::array<stream_field_desc, 2> Fields = {{
+      {"address", 8, 64},
+      {"cookie", 0, 8},
+  }};
+
+  // IOVA
+  std::uint64_t address{};
+  // register of the miss, comes back with the answer
+  std::uint8_t cookie{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 3 * sizeof *w);
+    bytes::put_bits(w, 8, 64, address);
+    bytes::put_bits(w, 0, 8, cookie);
+  }
+
+  [[nodiscard]] static icm_fetch unpack(const std::uint32_t* w) {
+    icm_fetch x;
+    x.address = static_cast<std::uint64_t>(bytes::get_bits(w, 8, 64));
+    x.cookie = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 8));
+    return x;
+  }
+
+  bool operator==(const icm_fetch&) const = default;
+};
+
+// Such a read is answered, dma_engine to qpc_ram.
+struct icm_answer {
+  static constexpr unsigned Width = 523;
+  static constexpr unsigned Words = 17;
+  static constexpr const char* Name = "icm_answer";
+  static constexpr std::array<stream_field_desc, 3> Fields = {{
+      {"cookie", 515, 8},
+      {"status", 512, 3},
+      {"data", 0, 512},
+  }};
+
+  // register of the miss
+  std::uint8_t cookie{};
+  // how it ended; the bytes count only when ok
+  read_result status{};
+  // the line
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 17 * sizeof *w);
+    bytes::put_bits(w, 515, 8, cookie);
+    bytes::put_bits(w, 512, 3, static_cast<std::uint64_t>(status));
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static icm_answer unpack(const std::uint32_t* w) {
+    icm_answer x;
+    x.cookie = static_cast<std::uint8_t>(bytes::get_bits(w, 515, 8));
+    x.status = static_cast<read_result>(bytes::get_bits(w, 512, 3));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const icm_answer&) const = default;
+};
+
+// A line goes back to host memory, on behalf of the PF, qpc_ram to dma_engine.
+struct icm_store {
+  static constexpr unsigned Width = 576;
+  static constexpr unsigned Words = 18;
+  static constexpr const char* Name = "icm_store";
+  static constexpr std::array<stream_field_desc, 2> Fields = {{
+      {"address", 512, 64},
+      {"data", 0, 512},
+  }};
+
+  // IOVA
+  std::uint64_t address{};
+  // the line
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 18 * sizeof *w);
+    bytes::put_bits(w, 512, 64, address);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static icm_store unpack(const std::uint32_t* w) {
+    icm_store x;
+    x.address = static_cast<std::uint64_t>(bytes::get_bits(w, 512, 64));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const icm_store&) const = default;
+};
+
+// Which line of qpc_ram is looked at when a run has ended.
+struct ram_query {
+  static constexpr unsigned Width = 28;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "ram_query";
+  static constexpr std::array<stream_field_desc, 2> Fields = {{
+      {"kind", 24, 4},
+      {"index", 0, 24},
+  }};
+
+  // table
+  line_kind kind{};
+  // line of the table
+  std::uint32_t index{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 24, 4, static_cast<std::uint64_t>(kind));
+    bytes::put_bits(w, 0, 24, index);
+  }
+
+  [[nodiscard]] static ram_query unpack(const std::uint32_t* w) {
+    ram_query x;
+    x.kind = static_cast<line_kind>(bytes::get_bits(w, 24, 4));
+    x.index = static_cast<std::uint32_t>(bytes::get_bits(w, 0, 24));
+    return x;
+  }
+
+  bool operator==(const ram_query&) const = default;
+};
+
+// What qpc_ram remembers of a line.
+struct ram_image {
+  static constexpr unsigned Width = 518;
+  static constexpr unsigned Words = 17;
+  static constexpr const char* Name = "ram_image";
+  static constexpr std::array<stream_field_desc, 7> Fields = {{
+      {"held", 517, 1},
+      {"dirty", 516, 1},
+      {"error", 515, 1},
+      {"send_error", 514, 1},
+      {"alive", 513, 1},
+      {"struck", 512, 1},
+      {"data", 0, 512},
+  }};
+
+  // it is on the chip
+  std::uint8_t held{};
+  // memory has an older one
+  std::uint8_t dirty{};
+  // the QP has failed
+  std::uint8_t error{};
+  // its send queue has
+  std::uint8_t send_error{};
+  // the QP's last written state is not RESET
+  std::uint8_t alive{};
+  // the key is invalidated
+  std::uint8_t struck{};
+  // the line below the marks, zero if it is not held
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 17 * sizeof *w);
+    bytes::put_bits(w, 517, 1, held);
+    bytes::put_bits(w, 516, 1, dirty);
+    bytes::put_bits(w, 515, 1, error);
+    bytes::put_bits(w, 514, 1, send_error);
+    bytes::put_bits(w, 513, 1, alive);
+    bytes::put_bits(w, 512, 1, struck);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static ram_image unpack(const std::uint32_t* w) {
+    ram_image x;
+    x.held = static_cast<std::uint8_t>(bytes::get_bits(w, 517, 1));
+    x.dirty = static_cast<std::uint8_t>(bytes::get_bits(w, 516, 1));
+    x.error = static_cast<std::uint8_t>(bytes::get_bits(w, 515, 1));
+    x.send_error = static_cast<std::uint8_t>(bytes::get_bits(w, 514, 1));
+    x.alive = static_cast<std::uint8_t>(bytes::get_bits(w, 513, 1));
+    x.struck = static_cast<std::uint8_t>(bytes::get_bits(w, 512, 1));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const ram_image&) const = default;
+};
+
 // Checked work request, wqe_parser to tx_sched. All fields but first, last and data are the same
 // in every beat.
 struct work_beat {
@@ -899,8 +1448,735 @@ struct wire_beat {
   bool operator==(const wire_beat&) const = default;
 };
 
-// Posted write that hit a BAR, pcie_rx to uar. A longer one keeps its first 64 bytes; bytes
-// beyond its length are zero.
+// 64 bytes of a TLP's payload, the link to pcie_rx. All fields but first, last and data are the
+// same in every beat of a TLP; bytes beyond the payload are zero.
+struct tlp_beat {
+  static constexpr unsigned Width = 724;
+  static constexpr unsigned Words = 23;
+  static constexpr const char* Name = "tlp_beat";
+  static constexpr std::array<stream_field_desc, 8> Fields = {{
+      {"trace_id", 692, 32},
+      {"header_bytes", 687, 5},
+      {"payload_bytes", 674, 13},
+      {"last_symbol", 642, 32},
+      {"first", 641, 1},
+      {"last", 640, 1},
+      {"header", 512, 128},
+      {"data", 0, 512},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // of the header, by the framing
+  std::uint8_t header_bytes{};
+  // of the payload, by the framing
+  std::uint16_t payload_bytes{};
+  // core cycle in which what its last symbol brings enters
+  std::uint32_t last_symbol{};
+  // first beat of the TLP
+  std::uint8_t first{};
+  // last beat of the TLP
+  std::uint8_t last{};
+  // as on the link; a header of three dwords leaves the last one undefined
+  std::array<std::uint8_t, 16> header{};
+  // bytes of the payload
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 23 * sizeof *w);
+    bytes::put_bits(w, 692, 32, trace_id);
+    bytes::put_bits(w, 687, 5, header_bytes);
+    bytes::put_bits(w, 674, 13, payload_bytes);
+    bytes::put_bits(w, 642, 32, last_symbol);
+    bytes::put_bits(w, 641, 1, first);
+    bytes::put_bits(w, 640, 1, last);
+    for (unsigned i = 0; i < 4; ++i) {
+      w[19 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(header.data() + 4 * i));
+    }
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static tlp_beat unpack(const std::uint32_t* w) {
+    tlp_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 692, 32));
+    x.header_bytes = static_cast<std::uint8_t>(bytes::get_bits(w, 687, 5));
+    x.payload_bytes = static_cast<std::uint16_t>(bytes::get_bits(w, 674, 13));
+    x.last_symbol = static_cast<std::uint32_t>(bytes::get_bits(w, 642, 32));
+    x.first = static_cast<std::uint8_t>(bytes::get_bits(w, 641, 1));
+    x.last = static_cast<std::uint8_t>(bytes::get_bits(w, 640, 1));
+    for (unsigned i = 0; i < 4; ++i) {
+      bytes::store_be<4>(x.header.data() + 4 * i, w[19 - i]);
+    }
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const tlp_beat&) const = default;
+};
+
+// Where the BARs of the functions are, a level from pcie_endpoint. The window of a VF is its
+// number less one times the window's size behind that of the first.
+struct function_windows {
+  static constexpr unsigned Width = 368;
+  static constexpr unsigned Words = 12;
+  static constexpr const char* Name = "function_windows";
+  static constexpr std::array<stream_field_desc, 13> Fields = {{
+      {"pf_enable", 367, 1},
+      {"vf_enable", 366, 1},
+      {"vfs", 350, 16},
+      {"pf_base_0", 286, 64},
+      {"pf_log_0", 280, 6},
+      {"pf_base_2", 216, 64},
+      {"pf_log_2", 210, 6},
+      {"pf_base_4", 146, 64},
+      {"pf_log_4", 140, 6},
+      {"vf_base_0", 76, 64},
+      {"vf_log_0", 70, 6},
+      {"vf_base_2", 6, 64},
+      {"vf_log_2", 0, 6},
+  }};
+
+  // the PF answers to its BARs
+  std::uint8_t pf_enable{};
+  // the VFs do
+  std::uint8_t vf_enable{};
+  // how many there are
+  std::uint16_t vfs{};
+  // BAR0 of the PF
+  std::uint64_t pf_base_0{};
+  // log2 of its bytes, 0: it is not there
+  std::uint8_t pf_log_0{};
+  // BAR2 of the PF
+  std::uint64_t pf_base_2{};
+  // log2 of its bytes, 0: it is not there
+  std::uint8_t pf_log_2{};
+  // BAR4 of the PF
+  std::uint64_t pf_base_4{};
+  // log2 of its bytes, 0: it is not there
+  std::uint8_t pf_log_4{};
+  // BAR0 of the first VF
+  std::uint64_t vf_base_0{};
+  // log2 of its bytes, 0: it is not there
+  std::uint8_t vf_log_0{};
+  // BAR2 of the first VF
+  std::uint64_t vf_base_2{};
+  // log2 of its bytes, 0: it is not there
+  std::uint8_t vf_log_2{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 12 * sizeof *w);
+    bytes::put_bits(w, 367, 1, pf_enable);
+    bytes::put_bits(w, 366, 1, vf_enable);
+    bytes::put_bits(w, 350, 16, vfs);
+    bytes::put_bits(w, 286, 64, pf_base_0);
+    bytes::put_bits(w, 280, 6, pf_log_0);
+    bytes::put_bits(w, 216, 64, pf_base_2);
+    bytes::put_bits(w, 210, 6, pf_log_2);
+    bytes::put_bits(w, 146, 64, pf_base_4);
+    bytes::put_bits(w, 140, 6, pf_log_4);
+    bytes::put_bits(w, 76, 64, vf_base_0);
+    bytes::put_bits(w, 70, 6, vf_log_0);
+    bytes::put_bits(w, 6, 64, vf_base_2);
+    bytes::put_bits(w, 0, 6, vf_log_2);
+  }
+
+  [[nodiscard]] static function_windows unpack(const std::uint32_t* w) {
+    function_windows x;
+    x.pf_enable = static_cast<std::uint8_t>(bytes::get_bits(w, 367, 1));
+    x.vf_enable = static_cast<std::uint8_t>(bytes::get_bits(w, 366, 1));
+    x.vfs = static_cast<std::uint16_t>(bytes::get_bits(w, 350, 16));
+    x.pf_base_0 = static_cast<std::uint64_t>(bytes::get_bits(w, 286, 64));
+    x.pf_log_0 = static_cast<std::uint8_t>(bytes::get_bits(w, 280, 6));
+    x.pf_base_2 = static_cast<std::uint64_t>(bytes::get_bits(w, 216, 64));
+    x.pf_log_2 = static_cast<std::uint8_t>(bytes::get_bits(w, 210, 6));
+    x.pf_base_4 = static_cast<std::uint64_t>(bytes::get_bits(w, 146, 64));
+    x.pf_log_4 = static_cast<std::uint8_t>(bytes::get_bits(w, 140, 6));
+    x.vf_base_0 = static_cast<std::uint64_t>(bytes::get_bits(w, 76, 64));
+    x.vf_log_0 = static_cast<std::uint8_t>(bytes::get_bits(w, 70, 6));
+    x.vf_base_2 = static_cast<std::uint64_t>(bytes::get_bits(w, 6, 64));
+    x.vf_log_2 = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 6));
+    return x;
+  }
+
+  bool operator==(const function_windows&) const = default;
+};
+
+// 64 bytes of a completion's payload, pcie_rx to dma_engine. All fields but first, last and data
+// are the same in every beat of a completion; bytes beyond the payload are zero.
+struct completion_beat {
+  static constexpr unsigned Width = 593;
+  static constexpr unsigned Words = 19;
+  static constexpr const char* Name = "completion_beat";
+  static constexpr std::array<stream_field_desc, 10> Fields = {{
+      {"trace_id", 561, 32},
+      {"tag", 551, 10},
+      {"status", 548, 3},
+      {"poisoned", 547, 1},
+      {"byte_count", 534, 13},
+      {"lower_address", 527, 7},
+      {"length", 514, 13},
+      {"first", 513, 1},
+      {"last", 512, 1},
+      {"data", 0, 512},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // of the read
+  std::uint16_t tag{};
+  // completion status
+  std::uint8_t status{};
+  // its data are not to be used
+  std::uint8_t poisoned{};
+  // bytes still to come, this one's included
+  std::uint16_t byte_count{};
+  // low bits of the first byte's address
+  std::uint8_t lower_address{};
+  // bytes of payload, whole dwords
+  std::uint16_t length{};
+  // first beat of the completion
+  std::uint8_t first{};
+  // last beat of the completion
+  std::uint8_t last{};
+  // bytes of the payload
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 19 * sizeof *w);
+    bytes::put_bits(w, 561, 32, trace_id);
+    bytes::put_bits(w, 551, 10, tag);
+    bytes::put_bits(w, 548, 3, status);
+    bytes::put_bits(w, 547, 1, poisoned);
+    bytes::put_bits(w, 534, 13, byte_count);
+    bytes::put_bits(w, 527, 7, lower_address);
+    bytes::put_bits(w, 514, 13, length);
+    bytes::put_bits(w, 513, 1, first);
+    bytes::put_bits(w, 512, 1, last);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static completion_beat unpack(const std::uint32_t* w) {
+    completion_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 561, 32));
+    x.tag = static_cast<std::uint16_t>(bytes::get_bits(w, 551, 10));
+    x.status = static_cast<std::uint8_t>(bytes::get_bits(w, 548, 3));
+    x.poisoned = static_cast<std::uint8_t>(bytes::get_bits(w, 547, 1));
+    x.byte_count = static_cast<std::uint16_t>(bytes::get_bits(w, 534, 13));
+    x.lower_address = static_cast<std::uint8_t>(bytes::get_bits(w, 527, 7));
+    x.length = static_cast<std::uint16_t>(bytes::get_bits(w, 514, 13));
+    x.first = static_cast<std::uint8_t>(bytes::get_bits(w, 513, 1));
+    x.last = static_cast<std::uint8_t>(bytes::get_bits(w, 512, 1));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const completion_beat&) const = default;
+};
+
+// Configuration request for one dword, pcie_rx to pcie_endpoint.
+struct config_request_beat {
+  static constexpr unsigned Width = 124;
+  static constexpr unsigned Words = 4;
+  static constexpr const char* Name = "config_request_beat";
+  static constexpr std::array<stream_field_desc, 9> Fields = {{
+      {"trace_id", 92, 32},
+      {"destination", 76, 16},
+      {"type_0", 75, 1},
+      {"write", 74, 1},
+      {"offset", 62, 12},
+      {"enables", 58, 4},
+      {"value", 26, 32},
+      {"requester", 10, 16},
+      {"tag", 0, 10},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // routing ID
+  std::uint16_t destination{};
+  // of type 0: for the bus of the link
+  std::uint8_t type_0{};
+  // a write
+  std::uint8_t write{};
+  // of the dword
+  std::uint16_t offset{};
+  // its bytes that count
+  std::uint8_t enables{};
+  // of a write; byte 0 is the least significant
+  std::uint32_t value{};
+  // who asked
+  std::uint16_t requester{};
+  // number of the request
+  std::uint16_t tag{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 4 * sizeof *w);
+    bytes::put_bits(w, 92, 32, trace_id);
+    bytes::put_bits(w, 76, 16, destination);
+    bytes::put_bits(w, 75, 1, type_0);
+    bytes::put_bits(w, 74, 1, write);
+    bytes::put_bits(w, 62, 12, offset);
+    bytes::put_bits(w, 58, 4, enables);
+    bytes::put_bits(w, 26, 32, value);
+    bytes::put_bits(w, 10, 16, requester);
+    bytes::put_bits(w, 0, 10, tag);
+  }
+
+  [[nodiscard]] static config_request_beat unpack(const std::uint32_t* w) {
+    config_request_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 92, 32));
+    x.destination = static_cast<std::uint16_t>(bytes::get_bits(w, 76, 16));
+    x.type_0 = static_cast<std::uint8_t>(bytes::get_bits(w, 75, 1));
+    x.write = static_cast<std::uint8_t>(bytes::get_bits(w, 74, 1));
+    x.offset = static_cast<std::uint16_t>(bytes::get_bits(w, 62, 12));
+    x.enables = static_cast<std::uint8_t>(bytes::get_bits(w, 58, 4));
+    x.value = static_cast<std::uint32_t>(bytes::get_bits(w, 26, 32));
+    x.requester = static_cast<std::uint16_t>(bytes::get_bits(w, 10, 16));
+    x.tag = static_cast<std::uint16_t>(bytes::get_bits(w, 0, 10));
+    return x;
+  }
+
+  bool operator==(const config_request_beat&) const = default;
+};
+
+// A request that was refused, pcie_rx to pcie_endpoint.
+struct pcie_error_beat {
+  static constexpr unsigned Width = 19;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "pcie_error_beat";
+  static constexpr std::array<stream_field_desc, 2> Fields = {{
+      {"function_id", 3, 16},
+      {"kind", 0, 3},
+  }};
+
+  // whose, 0 if it is nobody's
+  std::uint16_t function_id{};
+  // why
+  refusal_kind kind{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 3, 16, function_id);
+    bytes::put_bits(w, 0, 3, static_cast<std::uint64_t>(kind));
+  }
+
+  [[nodiscard]] static pcie_error_beat unpack(const std::uint32_t* w) {
+    pcie_error_beat x;
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 3, 16));
+    x.kind = static_cast<refusal_kind>(bytes::get_bits(w, 0, 3));
+    return x;
+  }
+
+  bool operator==(const pcie_error_beat&) const = default;
+};
+
+// 64 bytes of a received Ethernet frame without FCS, rx_mac to rx_parser. All fields but last and
+// data are the same in every beat; bytes beyond the frame are zero.
+struct rx_frame_beat {
+  static constexpr unsigned Width = 576;
+  static constexpr unsigned Words = 18;
+  static constexpr const char* Name = "rx_frame_beat";
+  static constexpr std::array<stream_field_desc, 7> Fields = {{
+      {"trace_id", 544, 32},
+      {"length", 531, 13},
+      {"place", 515, 16},
+      {"icrc_known", 514, 1},
+      {"looped", 513, 1},
+      {"last", 512, 1},
+      {"data", 0, 512},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // bytes, FCS not included
+  std::uint16_t length{};
+  // byte of the packet's buffer at which the frame begins
+  std::uint16_t place{};
+  // the ICRC needs no check: nobody touched the frame since it was made
+  std::uint8_t icrc_known{};
+  // it never was on the wire
+  std::uint8_t looped{};
+  // last beat
+  std::uint8_t last{};
+  // bytes of the frame
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 18 * sizeof *w);
+    bytes::put_bits(w, 544, 32, trace_id);
+    bytes::put_bits(w, 531, 13, length);
+    bytes::put_bits(w, 515, 16, place);
+    bytes::put_bits(w, 514, 1, icrc_known);
+    bytes::put_bits(w, 513, 1, looped);
+    bytes::put_bits(w, 512, 1, last);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static rx_frame_beat unpack(const std::uint32_t* w) {
+    rx_frame_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 544, 32));
+    x.length = static_cast<std::uint16_t>(bytes::get_bits(w, 531, 13));
+    x.place = static_cast<std::uint16_t>(bytes::get_bits(w, 515, 16));
+    x.icrc_known = static_cast<std::uint8_t>(bytes::get_bits(w, 514, 1));
+    x.looped = static_cast<std::uint8_t>(bytes::get_bits(w, 513, 1));
+    x.last = static_cast<std::uint8_t>(bytes::get_bits(w, 512, 1));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const rx_frame_beat&) const = default;
+};
+
+// A RoCE packet with its headers parsed and its ICRC checked, rx_parser to responder or
+// requester. What its opcode has no header for is zero; the payload stays in the packet's buffer.
+struct rx_packet_beat {
+  static constexpr unsigned Width = 1622;
+  static constexpr unsigned Words = 51;
+  static constexpr const char* Name = "rx_packet_beat";
+  static constexpr std::array<stream_field_desc, 26> Fields = {{
+      {"trace_id", 1590, 32},
+      {"verdict", 1587, 3},
+      {"function_id", 1571, 16},
+      {"qpn", 1547, 24},
+      {"opcode", 1539, 8},
+      {"solicited", 1538, 1},
+      {"ack_request", 1537, 1},
+      {"psn", 1513, 24},
+      {"remote_address", 1449, 64},
+      {"rkey", 1417, 32},
+      {"dma_length", 1385, 32},
+      {"imm", 1353, 32},
+      {"swap_add", 1289, 64},
+      {"compare", 1225, 64},
+      {"atomic_result", 1161, 64},
+      {"source_qpn", 1137, 24},
+      {"qkey", 1105, 32},
+      {"ipv6", 1104, 1},
+      {"pcp", 1101, 3},
+      {"ip_place", 1085, 16},
+      {"syndrome", 1077, 8},
+      {"msn", 1053, 24},
+      {"payload", 1040, 13},
+      {"payload_place", 1024, 16},
+      {"common", 512, 512},
+      {"responder", 0, 512},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // what it is to its QP
+  rx_verdict_code verdict{};
+  // whose virtual port it came to
+  std::uint16_t function_id{};
+  // destination QP
+  std::uint32_t qpn{};
+  // of the BTH
+  bth_opcode opcode{};
+  // solicited event
+  std::uint8_t solicited{};
+  // it must be acknowledged
+  std::uint8_t ack_request{};
+  // packet sequence number
+  std::uint32_t psn{};
+  // of RETH or AtomicETH
+  std::uint64_t remote_address{};
+  // of RETH or AtomicETH
+  std::uint32_t rkey{};
+  // of RETH
+  std::uint32_t dma_length{};
+  // immediate, or the key to invalidate
+  std::uint32_t imm{};
+  // of AtomicETH
+  std::uint64_t swap_add{};
+  // of AtomicETH
+  std::uint64_t compare{};
+  // of AtomicAckETH
+  std::uint64_t atomic_result{};
+  // of DETH
+  std::uint32_t source_qpn{};
+  // of DETH
+  std::uint32_t qkey{};
+  // its IP header is one of IPv6
+  std::uint8_t ipv6{};
+  // its priority, tagged or not
+  std::uint8_t pcp{};
+  // byte of the buffer at which the IP header begins
+  std::uint16_t ip_place{};
+  // of AETH
+  std::uint8_t syndrome{};
+  // of AETH
+  std::uint32_t msn{};
+  // bytes, padding removed
+  std::uint16_t payload{};
+  // byte of the buffer at which the payload begins
+  std::uint16_t payload_place{};
+  // the QP's common line as looked up
+  std::array<std::uint8_t, 64> common{};
+  // its responder line; zero for a response
+  std::array<std::uint8_t, 64> responder{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 51 * sizeof *w);
+    bytes::put_bits(w, 1590, 32, trace_id);
+    bytes::put_bits(w, 1587, 3, static_cast<std::uint64_t>(verdict));
+    bytes::put_bits(w, 1571, 16, function_id);
+    bytes::put_bits(w, 1547, 24, qpn);
+    bytes::put_bits(w, 1539, 8, static_cast<std::uint64_t>(opcode));
+    bytes::put_bits(w, 1538, 1, solicited);
+    bytes::put_bits(w, 1537, 1, ack_request);
+    bytes::put_bits(w, 1513, 24, psn);
+    bytes::put_bits(w, 1449, 64, remote_address);
+    bytes::put_bits(w, 1417, 32, rkey);
+    bytes::put_bits(w, 1385, 32, dma_length);
+    bytes::put_bits(w, 1353, 32, imm);
+    bytes::put_bits(w, 1289, 64, swap_add);
+    bytes::put_bits(w, 1225, 64, compare);
+    bytes::put_bits(w, 1161, 64, atomic_result);
+    bytes::put_bits(w, 1137, 24, source_qpn);
+    bytes::put_bits(w, 1105, 32, qkey);
+    bytes::put_bits(w, 1104, 1, ipv6);
+    bytes::put_bits(w, 1101, 3, pcp);
+    bytes::put_bits(w, 1085, 16, ip_place);
+    bytes::put_bits(w, 1077, 8, syndrome);
+    bytes::put_bits(w, 1053, 24, msn);
+    bytes::put_bits(w, 1040, 13, payload);
+    bytes::put_bits(w, 1024, 16, payload_place);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[31 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(common.data() + 4 * i));
+    }
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(responder.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static rx_packet_beat unpack(const std::uint32_t* w) {
+    rx_packet_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 1590, 32));
+    x.verdict = static_cast<rx_verdict_code>(bytes::get_bits(w, 1587, 3));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 1571, 16));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 1547, 24));
+    x.opcode = static_cast<bth_opcode>(bytes::get_bits(w, 1539, 8));
+    x.solicited = static_cast<std::uint8_t>(bytes::get_bits(w, 1538, 1));
+    x.ack_request = static_cast<std::uint8_t>(bytes::get_bits(w, 1537, 1));
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 1513, 24));
+    x.remote_address = static_cast<std::uint64_t>(bytes::get_bits(w, 1449, 64));
+    x.rkey = static_cast<std::uint32_t>(bytes::get_bits(w, 1417, 32));
+    x.dma_length = static_cast<std::uint32_t>(bytes::get_bits(w, 1385, 32));
+    x.imm = static_cast<std::uint32_t>(bytes::get_bits(w, 1353, 32));
+    x.swap_add = static_cast<std::uint64_t>(bytes::get_bits(w, 1289, 64));
+    x.compare = static_cast<std::uint64_t>(bytes::get_bits(w, 1225, 64));
+    x.atomic_result = static_cast<std::uint64_t>(bytes::get_bits(w, 1161, 64));
+    x.source_qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 1137, 24));
+    x.qkey = static_cast<std::uint32_t>(bytes::get_bits(w, 1105, 32));
+    x.ipv6 = static_cast<std::uint8_t>(bytes::get_bits(w, 1104, 1));
+    x.pcp = static_cast<std::uint8_t>(bytes::get_bits(w, 1101, 3));
+    x.ip_place = static_cast<std::uint16_t>(bytes::get_bits(w, 1085, 16));
+    x.syndrome = static_cast<std::uint8_t>(bytes::get_bits(w, 1077, 8));
+    x.msn = static_cast<std::uint32_t>(bytes::get_bits(w, 1053, 24));
+    x.payload = static_cast<std::uint16_t>(bytes::get_bits(w, 1040, 13));
+    x.payload_place = static_cast<std::uint16_t>(bytes::get_bits(w, 1024, 16));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.common.data() + 4 * i, w[31 - i]);
+    }
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.responder.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const rx_packet_beat&) const = default;
+};
+
+// The responder has decided about a request and written the QP's line, responder to rx_parser.
+struct rx_commit {
+  static constexpr unsigned Width = 24;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "rx_commit";
+  static constexpr std::array<stream_field_desc, 1> Fields = {{
+      {"qpn", 0, 24},
+  }};
+
+  // QP
+  std::uint32_t qpn{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 0, 24, qpn);
+  }
+
+  [[nodiscard]] static rx_commit unpack(const std::uint32_t* w) {
+    rx_commit x;
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 0, 24));
+    return x;
+  }
+
+  bool operator==(const rx_commit&) const = default;
+};
+
+// How a packet left the receive parser, for the counters: one item a packet.
+struct rx_end {
+  static constexpr unsigned Width = 29;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "rx_end";
+  static constexpr std::array<stream_field_desc, 6> Fields = {{
+      {"state", 26, 3},
+      {"refusal", 21, 5},
+      {"verdict", 18, 3},
+      {"has_port", 17, 1},
+      {"function_id", 1, 16},
+      {"marked", 0, 1},
+  }};
+
+  // StDmaWrite: to be written or an answer; StNak: to the responder with another verdict; StDrop
+  rx_state state{};
+  // why it was dropped
+  rx_refusal refusal{};
+  // of one that was not dropped
+  rx_verdict_code verdict{};
+  // a virtual port takes it
+  std::uint8_t has_port{};
+  // whose port that is
+  std::uint16_t function_id{};
+  // it has the congestion mark and was not dropped
+  std::uint8_t marked{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 26, 3, static_cast<std::uint64_t>(state));
+    bytes::put_bits(w, 21, 5, static_cast<std::uint64_t>(refusal));
+    bytes::put_bits(w, 18, 3, static_cast<std::uint64_t>(verdict));
+    bytes::put_bits(w, 17, 1, has_port);
+    bytes::put_bits(w, 1, 16, function_id);
+    bytes::put_bits(w, 0, 1, marked);
+  }
+
+  [[nodiscard]] static rx_end unpack(const std::uint32_t* w) {
+    rx_end x;
+    x.state = static_cast<rx_state>(bytes::get_bits(w, 26, 3));
+    x.refusal = static_cast<rx_refusal>(bytes::get_bits(w, 21, 5));
+    x.verdict = static_cast<rx_verdict_code>(bytes::get_bits(w, 18, 3));
+    x.has_port = static_cast<std::uint8_t>(bytes::get_bits(w, 17, 1));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 1, 16));
+    x.marked = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 1));
+    return x;
+  }
+
+  bool operator==(const rx_end&) const = default;
+};
+
+// Addresses of a received frame, which are looked for among the virtual ports.
+struct steer_query {
+  static constexpr unsigned Width = 109;
+  static constexpr unsigned Words = 4;
+  static constexpr const char* Name = "steer_query";
+  static constexpr std::array<stream_field_desc, 4> Fields = {{
+      {"destination", 61, 48},
+      {"source", 13, 48},
+      {"has_tag", 12, 1},
+      {"vid", 0, 12},
+  }};
+
+  // MAC address
+  std::uint64_t destination{};
+  // MAC address
+  std::uint64_t source{};
+  // the frame has a tag
+  std::uint8_t has_tag{};
+  // VLAN of the tag, zero without
+  std::uint16_t vid{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 4 * sizeof *w);
+    bytes::put_bits(w, 61, 48, destination);
+    bytes::put_bits(w, 13, 48, source);
+    bytes::put_bits(w, 12, 1, has_tag);
+    bytes::put_bits(w, 0, 12, vid);
+  }
+
+  [[nodiscard]] static steer_query unpack(const std::uint32_t* w) {
+    steer_query x;
+    x.destination = static_cast<std::uint64_t>(bytes::get_bits(w, 61, 48));
+    x.source = static_cast<std::uint64_t>(bytes::get_bits(w, 13, 48));
+    x.has_tag = static_cast<std::uint8_t>(bytes::get_bits(w, 12, 1));
+    x.vid = static_cast<std::uint16_t>(bytes::get_bits(w, 0, 12));
+    return x;
+  }
+
+  bool operator==(const steer_query&) const = default;
+};
+
+// Answer to a steer_query: which enabled ports take that VLAN and have the address. What was not
+// found is zero.
+struct steer_answer {
+  static constexpr unsigned Width = 35;
+  static constexpr unsigned Words = 2;
+  static constexpr const char* Name = "steer_answer";
+  static constexpr std::array<stream_field_desc, 5> Fields = {{
+      {"source_found", 34, 1},
+      {"found", 33, 1},
+      {"function_id", 17, 16},
+      {"promiscuous_found", 16, 1},
+      {"promiscuous_id", 0, 16},
+  }};
+
+  // one has the source address
+  std::uint8_t source_found{};
+  // one has the destination
+  std::uint8_t found{};
+  // which
+  std::uint16_t function_id{};
+  // one takes what nobody else does
+  std::uint8_t promiscuous_found{};
+  // the first such port
+  std::uint16_t promiscuous_id{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 2 * sizeof *w);
+    bytes::put_bits(w, 34, 1, source_found);
+    bytes::put_bits(w, 33, 1, found);
+    bytes::put_bits(w, 17, 16, function_id);
+    bytes::put_bits(w, 16, 1, promiscuous_found);
+    bytes::put_bits(w, 0, 16, promiscuous_id);
+  }
+
+  [[nodiscard]] static steer_answer unpack(const std::uint32_t* w) {
+    steer_answer x;
+    x.source_found = static_cast<std::uint8_t>(bytes::get_bits(w, 34, 1));
+    x.found = static_cast<std::uint8_t>(bytes::get_bits(w, 33, 1));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 17, 16));
+    x.promiscuous_found = static_cast<std::uint8_t>(bytes::get_bits(w, 16, 1));
+    x.promiscuous_id = static_cast<std::uint16_t>(bytes::get_bits(w, 0, 16));
+    return x;
+  }
+
+  bool operator==(const steer_answer&) const = default;
+};
+
+// Posted write that hit a BAR, pcie_rx to uar or pcie_endpoint. A longer one keeps its first 64
+// bytes; bytes beyond its length are zero.
 struct mmio_write_beat {
   static constexpr unsigned Width = 611;
   static constexpr unsigned Words = 20;
@@ -956,7 +2232,7 @@ struct mmio_write_beat {
   bool operator==(const mmio_write_beat&) const = default;
 };
 
-// Read that hit a BAR, pcie_rx to uar.
+// Read that hit a BAR, pcie_rx to uar or pcie_endpoint.
 struct mmio_read_beat {
   static constexpr unsigned Width = 131;
   static constexpr unsigned Words = 5;
@@ -1013,7 +2289,7 @@ struct mmio_read_beat {
   bool operator==(const mmio_read_beat&) const = default;
 };
 
-// Answer to a read of a BAR, uar to dma_engine.
+// Answer to a request, uar or pcie_rx to dma_engine.
 struct mmio_answer_beat {
   static constexpr unsigned Width = 171;
   static constexpr unsigned Words = 6;
@@ -1641,53 +2917,6 @@ struct payload_beat {
   bool operator==(const payload_beat&) const = default;
 };
 
-// A packet has left payload_dma, to tx_sched.
-struct payload_note {
-  static constexpr unsigned Width = 84;
-  static constexpr unsigned Words = 3;
-  static constexpr const char* Name = "payload_note";
-  static constexpr std::array<stream_field_desc, 5> Fields = {{
-      {"trace_id", 52, 32},
-      {"qpn", 28, 24},
-      {"response", 27, 1},
-      {"psn", 3, 24},
-      {"status", 0, 3},
-  }};
-
-  // message, 0 for none
-  std::uint32_t trace_id{};
-  // local QP
-  std::uint32_t qpn{};
-  // it is a READ response
-  std::uint8_t response{};
-  // packet sequence number
-  std::uint32_t psn{};
-  // how the first of its reads that failed ended; not ok: the packet is dropped
-  read_result status{};
-
-  // Word 0 is the least significant: the order of Verilator's wide ports.
-  void pack(std::uint32_t* w) const {
-    std::memset(w, 0, 3 * sizeof *w);
-    bytes::put_bits(w, 52, 32, trace_id);
-    bytes::put_bits(w, 28, 24, qpn);
-    bytes::put_bits(w, 27, 1, response);
-    bytes::put_bits(w, 3, 24, psn);
-    bytes::put_bits(w, 0, 3, static_cast<std::uint64_t>(status));
-  }
-
-  [[nodiscard]] static payload_note unpack(const std::uint32_t* w) {
-    payload_note x;
-    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 52, 32));
-    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 28, 24));
-    x.response = static_cast<std::uint8_t>(bytes::get_bits(w, 27, 1));
-    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 3, 24));
-    x.status = static_cast<read_result>(bytes::get_bits(w, 0, 3));
-    return x;
-  }
-
-  bool operator==(const payload_note&) const = default;
-};
-
 // Packet without payload or with inline payload, tx_sched to packet_builder: one beat. Bytes
 // beyond the payload are zero.
 struct direct_beat {
@@ -2053,6 +3282,888 @@ struct vport_route {
   }
 
   bool operator==(const vport_route&) const = default;
+};
+
+// A packet has left payload_dma, to tx_sched.
+struct payload_note {
+  static constexpr unsigned Width = 84;
+  static constexpr unsigned Words = 3;
+  static constexpr const char* Name = "payload_note";
+  static constexpr std::array<stream_field_desc, 5> Fields = {{
+      {"trace_id", 52, 32},
+      {"qpn", 28, 24},
+      {"response", 27, 1},
+      {"psn", 3, 24},
+      {"status", 0, 3},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // local QP
+  std::uint32_t qpn{};
+  // it is a READ response
+  std::uint8_t response{};
+  // packet sequence number
+  std::uint32_t psn{};
+  // how the first of its reads that failed ended; not ok: the packet is dropped
+  read_result status{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 3 * sizeof *w);
+    bytes::put_bits(w, 52, 32, trace_id);
+    bytes::put_bits(w, 28, 24, qpn);
+    bytes::put_bits(w, 27, 1, response);
+    bytes::put_bits(w, 3, 24, psn);
+    bytes::put_bits(w, 0, 3, static_cast<std::uint64_t>(status));
+  }
+
+  [[nodiscard]] static payload_note unpack(const std::uint32_t* w) {
+    payload_note x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 52, 32));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 28, 24));
+    x.response = static_cast<std::uint8_t>(bytes::get_bits(w, 27, 1));
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 3, 24));
+    x.status = static_cast<read_result>(bytes::get_bits(w, 0, 3));
+    return x;
+  }
+
+  bool operator==(const payload_note&) const = default;
+};
+
+// Change of a QP's state, pcie_endpoint to tx_sched.
+struct sched_command {
+  static constexpr unsigned Width = 568;
+  static constexpr unsigned Words = 18;
+  static constexpr const char* Name = "sched_command";
+  static constexpr std::array<stream_field_desc, 7> Fields = {{
+      {"qpn", 544, 24},
+      {"state", 541, 3},
+      {"service", 538, 3},
+      {"send_psn", 514, 24},
+      {"ipv6", 513, 1},
+      {"has_vlan", 512, 1},
+      {"requester", 0, 512},
+  }};
+
+  // QP
+  std::uint32_t qpn{};
+  // its new state
+  qp_state state{};
+  // transport service
+  qp_service service{};
+  // of its first packet
+  std::uint32_t send_psn{};
+  // of its path
+  std::uint8_t ipv6{};
+  // its path has a VLAN
+  std::uint8_t has_vlan{};
+  // its requester line as the command has left it
+  std::array<std::uint8_t, 64> requester{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 18 * sizeof *w);
+    bytes::put_bits(w, 544, 24, qpn);
+    bytes::put_bits(w, 541, 3, static_cast<std::uint64_t>(state));
+    bytes::put_bits(w, 538, 3, static_cast<std::uint64_t>(service));
+    bytes::put_bits(w, 514, 24, send_psn);
+    bytes::put_bits(w, 513, 1, ipv6);
+    bytes::put_bits(w, 512, 1, has_vlan);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(requester.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static sched_command unpack(const std::uint32_t* w) {
+    sched_command x;
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 544, 24));
+    x.state = static_cast<qp_state>(bytes::get_bits(w, 541, 3));
+    x.service = static_cast<qp_service>(bytes::get_bits(w, 538, 3));
+    x.send_psn = static_cast<std::uint32_t>(bytes::get_bits(w, 514, 24));
+    x.ipv6 = static_cast<std::uint8_t>(bytes::get_bits(w, 513, 1));
+    x.has_vlan = static_cast<std::uint8_t>(bytes::get_bits(w, 512, 1));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.requester.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const sched_command&) const = default;
+};
+
+// The requester governs a send queue, requester to tx_sched.
+struct control_beat {
+  static constexpr unsigned Width = 106;
+  static constexpr unsigned Words = 4;
+  static constexpr const char* Name = "control_beat";
+  static constexpr std::array<stream_field_desc, 7> Fields = {{
+      {"kind", 104, 2},
+      {"qpn", 80, 24},
+      {"epoch", 72, 8},
+      {"psn", 48, 24},
+      {"skip", 24, 24},
+      {"wqe_index", 8, 16},
+      {"reads_done", 0, 8},
+  }};
+
+  // how
+  control_kind kind{};
+  // QP
+  std::uint32_t qpn{};
+  // go-back count of the queue from now on
+  std::uint8_t epoch{};
+  // oldest packet that is not acknowledged, or the one to go on at
+  std::uint32_t psn{};
+  // packets into the WQE to go on at
+  std::uint32_t skip{};
+  // WQE to go on at
+  std::uint16_t wqe_index{};
+  // READs and atomics that were answered
+  std::uint8_t reads_done{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 4 * sizeof *w);
+    bytes::put_bits(w, 104, 2, static_cast<std::uint64_t>(kind));
+    bytes::put_bits(w, 80, 24, qpn);
+    bytes::put_bits(w, 72, 8, epoch);
+    bytes::put_bits(w, 48, 24, psn);
+    bytes::put_bits(w, 24, 24, skip);
+    bytes::put_bits(w, 8, 16, wqe_index);
+    bytes::put_bits(w, 0, 8, reads_done);
+  }
+
+  [[nodiscard]] static control_beat unpack(const std::uint32_t* w) {
+    control_beat x;
+    x.kind = static_cast<control_kind>(bytes::get_bits(w, 104, 2));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 80, 24));
+    x.epoch = static_cast<std::uint8_t>(bytes::get_bits(w, 72, 8));
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 48, 24));
+    x.skip = static_cast<std::uint32_t>(bytes::get_bits(w, 24, 24));
+    x.wqe_index = static_cast<std::uint16_t>(bytes::get_bits(w, 8, 16));
+    x.reads_done = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 8));
+    return x;
+  }
+
+  bool operator==(const control_beat&) const = default;
+};
+
+// An answer to send, responder to tx_sched.
+struct response_beat {
+  static constexpr unsigned Width = 399;
+  static constexpr unsigned Words = 13;
+  static constexpr const char* Name = "response_beat";
+  static constexpr std::array<stream_field_desc, 16> Fields = {{
+      {"trace_id", 367, 32},
+      {"kind", 365, 2},
+      {"function_id", 349, 16},
+      {"qpn", 325, 24},
+      {"psn", 301, 24},
+      {"syndrome", 293, 8},
+      {"msn", 269, 24},
+      {"saved", 268, 1},
+      {"generation", 260, 8},
+      {"atomic_result", 196, 64},
+      {"address", 132, 64},
+      {"rkey", 100, 32},
+      {"length", 68, 32},
+      {"mtu_code", 65, 3},
+      {"paged", 64, 1},
+      {"writes_before", 0, 64},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // what it is
+  answer_kind kind{};
+  // owner of the QP
+  std::uint16_t function_id{};
+  // local QP
+  std::uint32_t qpn{};
+  // of the packet that is answered; of a READ, of its first response
+  std::uint32_t psn{};
+  // AETH
+  std::uint8_t syndrome{};
+  // AETH
+  std::uint32_t msn{};
+  // the responder wants to know when it has left
+  std::uint8_t saved{};
+  // of the QP in the responder, for that
+  std::uint8_t generation{};
+  // original value of an atomic
+  std::uint64_t atomic_result{};
+  // READ: virtual address
+  std::uint64_t address{};
+  // READ: its key
+  std::uint32_t rkey{};
+  // READ: bytes
+  std::uint32_t length{};
+  // READ: path MTU
+  carillon::mtu_code mtu_code{};
+  // READ: addresses must be translated
+  std::uint8_t paged{};
+  // READ: it is made when so many of the responder's writes have been
+  std::uint64_t writes_before{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 13 * sizeof *w);
+    bytes::put_bits(w, 367, 32, trace_id);
+    bytes::put_bits(w, 365, 2, static_cast<std::uint64_t>(kind));
+    bytes::put_bits(w, 349, 16, function_id);
+    bytes::put_bits(w, 325, 24, qpn);
+    bytes::put_bits(w, 301, 24, psn);
+    bytes::put_bits(w, 293, 8, syndrome);
+    bytes::put_bits(w, 269, 24, msn);
+    bytes::put_bits(w, 268, 1, saved);
+    bytes::put_bits(w, 260, 8, generation);
+    bytes::put_bits(w, 196, 64, atomic_result);
+    bytes::put_bits(w, 132, 64, address);
+    bytes::put_bits(w, 100, 32, rkey);
+    bytes::put_bits(w, 68, 32, length);
+    bytes::put_bits(w, 65, 3, static_cast<std::uint64_t>(mtu_code));
+    bytes::put_bits(w, 64, 1, paged);
+    bytes::put_bits(w, 0, 64, writes_before);
+  }
+
+  [[nodiscard]] static response_beat unpack(const std::uint32_t* w) {
+    response_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 367, 32));
+    x.kind = static_cast<answer_kind>(bytes::get_bits(w, 365, 2));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 349, 16));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 325, 24));
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 301, 24));
+    x.syndrome = static_cast<std::uint8_t>(bytes::get_bits(w, 293, 8));
+    x.msn = static_cast<std::uint32_t>(bytes::get_bits(w, 269, 24));
+    x.saved = static_cast<std::uint8_t>(bytes::get_bits(w, 268, 1));
+    x.generation = static_cast<std::uint8_t>(bytes::get_bits(w, 260, 8));
+    x.atomic_result = static_cast<std::uint64_t>(bytes::get_bits(w, 196, 64));
+    x.address = static_cast<std::uint64_t>(bytes::get_bits(w, 132, 64));
+    x.rkey = static_cast<std::uint32_t>(bytes::get_bits(w, 100, 32));
+    x.length = static_cast<std::uint32_t>(bytes::get_bits(w, 68, 32));
+    x.mtu_code = static_cast<carillon::mtu_code>(bytes::get_bits(w, 65, 3));
+    x.paged = static_cast<std::uint8_t>(bytes::get_bits(w, 64, 1));
+    x.writes_before = static_cast<std::uint64_t>(bytes::get_bits(w, 0, 64));
+    return x;
+  }
+
+  bool operator==(const response_beat&) const = default;
+};
+
+// What the requester is told of a granted packet, or of a WQE that ends without one, tx_sched to
+// requester: one beat.
+struct sent_beat {
+  static constexpr unsigned Width = 4111;
+  static constexpr unsigned Words = 129;
+  static constexpr const char* Name = "sent_beat";
+  static constexpr std::array<stream_field_desc, 25> Fields = {{
+      {"trace_id", 4079, 32},
+      {"qpn", 4055, 24},
+      {"epoch", 4047, 8},
+      {"psn", 4023, 24},
+      {"first_psn", 3999, 24},
+      {"last_psn", 3975, 24},
+      {"last", 3974, 1},
+      {"no_packet", 3973, 1},
+      {"drain_mark", 3972, 1},
+      {"ack_request", 3971, 1},
+      {"wqe_index", 3955, 16},
+      {"wqebbs", 3950, 5},
+      {"opcode", 3942, 8},
+      {"service", 3939, 3},
+      {"mtu_code", 3936, 3},
+      {"signaled", 3935, 1},
+      {"solicited_event", 3934, 1},
+      {"syndrome", 3926, 8},
+      {"vendor_syndrome", 3918, 8},
+      {"length", 3886, 32},
+      {"send_cqn", 3862, 24},
+      {"function_id", 3846, 16},
+      {"paged", 3845, 1},
+      {"sge_count", 3840, 5},
+      {"segments", 0, 3840},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // QP
+  std::uint32_t qpn{};
+  // go-back count of the send queue
+  std::uint8_t epoch{};
+  // of the packet
+  std::uint32_t psn{};
+  // of the WQE
+  std::uint32_t first_psn{};
+  // of the WQE
+  std::uint32_t last_psn{};
+  // last packet of the WQE
+  std::uint8_t last{};
+  // the WQE sends nothing
+  std::uint8_t no_packet{};
+  // no WQE: what had begun before SQD has been told
+  std::uint8_t drain_mark{};
+  // the packet asks for an acknowledge
+  std::uint8_t ack_request{};
+  // index of the WQE
+  std::uint16_t wqe_index{};
+  // basic blocks it occupies
+  std::uint8_t wqebbs{};
+  // operation
+  std::uint8_t opcode{};
+  // transport service
+  qp_service service{};
+  // path MTU
+  carillon::mtu_code mtu_code{};
+  // it writes a CQE
+  std::uint8_t signaled{};
+  // its completion raises an event
+  std::uint8_t solicited_event{};
+  // not None: it completes with this
+  cqe_syndrome syndrome{};
+  // which of the reasons
+  carillon::vendor_syndrome vendor_syndrome{};
+  // bytes of payload
+  std::uint32_t length{};
+  // CQ of the send queue
+  std::uint32_t send_cqn{};
+  // owner of the QP
+  std::uint16_t function_id{};
+  // READ, atomic: a key of the data segments has a page list
+  std::uint8_t paged{};
+  // READ, atomic: data segments
+  std::uint8_t sge_count{};
+  // READ, atomic: data segments, 16 bytes each, zero beyond the last
+  std::array<std::uint8_t, 480> segments{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 129 * sizeof *w);
+    bytes::put_bits(w, 4079, 32, trace_id);
+    bytes::put_bits(w, 4055, 24, qpn);
+    bytes::put_bits(w, 4047, 8, epoch);
+    bytes::put_bits(w, 4023, 24, psn);
+    bytes::put_bits(w, 3999, 24, first_psn);
+    bytes::put_bits(w, 3975, 24, last_psn);
+    bytes::put_bits(w, 3974, 1, last);
+    bytes::put_bits(w, 3973, 1, no_packet);
+    bytes::put_bits(w, 3972, 1, drain_mark);
+    bytes::put_bits(w, 3971, 1, ack_request);
+    bytes::put_bits(w, 3955, 16, wqe_index);
+    bytes::put_bits(w, 3950, 5, wqebbs);
+    bytes::put_bits(w, 3942, 8, opcode);
+    bytes::put_bits(w, 3939, 3, static_cast<std::uint64_t>(service));
+    bytes::put_bits(w, 3936, 3, static_cast<std::uint64_t>(mtu_code));
+    bytes::put_bits(w, 3935, 1, signaled);
+    bytes::put_bits(w, 3934, 1, solicited_event);
+    bytes::put_bits(w, 3926, 8, static_cast<std::uint64_t>(syndrome));
+    bytes::put_bits(w, 3918, 8, static_cast<std::uint64_t>(vendor_syndrome));
+    bytes::put_bits(w, 3886, 32, length);
+    bytes::put_bits(w, 3862, 24, send_cqn);
+    bytes::put_bits(w, 3846, 16, function_id);
+    bytes::put_bits(w, 3845, 1, paged);
+    bytes::put_bits(w, 3840, 5, sge_count);
+    for (unsigned i = 0; i < 120; ++i) {
+      w[119 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(segments.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static sent_beat unpack(const std::uint32_t* w) {
+    sent_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 4079, 32));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 4055, 24));
+    x.epoch = static_cast<std::uint8_t>(bytes::get_bits(w, 4047, 8));
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 4023, 24));
+    x.first_psn = static_cast<std::uint32_t>(bytes::get_bits(w, 3999, 24));
+    x.last_psn = static_cast<std::uint32_t>(bytes::get_bits(w, 3975, 24));
+    x.last = static_cast<std::uint8_t>(bytes::get_bits(w, 3974, 1));
+    x.no_packet = static_cast<std::uint8_t>(bytes::get_bits(w, 3973, 1));
+    x.drain_mark = static_cast<std::uint8_t>(bytes::get_bits(w, 3972, 1));
+    x.ack_request = static_cast<std::uint8_t>(bytes::get_bits(w, 3971, 1));
+    x.wqe_index = static_cast<std::uint16_t>(bytes::get_bits(w, 3955, 16));
+    x.wqebbs = static_cast<std::uint8_t>(bytes::get_bits(w, 3950, 5));
+    x.opcode = static_cast<std::uint8_t>(bytes::get_bits(w, 3942, 8));
+    x.service = static_cast<qp_service>(bytes::get_bits(w, 3939, 3));
+    x.mtu_code = static_cast<carillon::mtu_code>(bytes::get_bits(w, 3936, 3));
+    x.signaled = static_cast<std::uint8_t>(bytes::get_bits(w, 3935, 1));
+    x.solicited_event = static_cast<std::uint8_t>(bytes::get_bits(w, 3934, 1));
+    x.syndrome = static_cast<cqe_syndrome>(bytes::get_bits(w, 3926, 8));
+    x.vendor_syndrome = static_cast<carillon::vendor_syndrome>(bytes::get_bits(w, 3918, 8));
+    x.length = static_cast<std::uint32_t>(bytes::get_bits(w, 3886, 32));
+    x.send_cqn = static_cast<std::uint32_t>(bytes::get_bits(w, 3862, 24));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 3846, 16));
+    x.paged = static_cast<std::uint8_t>(bytes::get_bits(w, 3845, 1));
+    x.sge_count = static_cast<std::uint8_t>(bytes::get_bits(w, 3840, 5));
+    for (unsigned i = 0; i < 120; ++i) {
+      bytes::store_be<4>(x.segments.data() + 4 * i, w[119 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const sent_beat&) const = default;
+};
+
+// The data of a READ could not be read, tx_sched to responder.
+struct read_failure_beat {
+  static constexpr unsigned Width = 48;
+  static constexpr unsigned Words = 2;
+  static constexpr const char* Name = "read_failure_beat";
+  static constexpr std::array<stream_field_desc, 2> Fields = {{
+      {"qpn", 24, 24},
+      {"psn", 0, 24},
+  }};
+
+  // QP
+  std::uint32_t qpn{};
+  // the response stops before this packet
+  std::uint32_t psn{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 2 * sizeof *w);
+    bytes::put_bits(w, 24, 24, qpn);
+    bytes::put_bits(w, 0, 24, psn);
+  }
+
+  [[nodiscard]] static read_failure_beat unpack(const std::uint32_t* w) {
+    read_failure_beat x;
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 24, 24));
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 0, 24));
+    return x;
+  }
+
+  bool operator==(const read_failure_beat&) const = default;
+};
+
+// The answer to a saved READ or atomic has left, tx_sched to responder.
+struct answered_beat {
+  static constexpr unsigned Width = 32;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "answered_beat";
+  static constexpr std::array<stream_field_desc, 2> Fields = {{
+      {"qpn", 8, 24},
+      {"generation", 0, 8},
+  }};
+
+  // QP
+  std::uint32_t qpn{};
+  // of the QP in the responder
+  std::uint8_t generation{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 8, 24, qpn);
+    bytes::put_bits(w, 0, 8, generation);
+  }
+
+  [[nodiscard]] static answered_beat unpack(const std::uint32_t* w) {
+    answered_beat x;
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 8, 24));
+    x.generation = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 8));
+    return x;
+  }
+
+  bool operator==(const answered_beat&) const = default;
+};
+
+// What counts for tx_sched of a virtual port: a level from pcie_endpoint, one for each function,
+// function 0 in the low bits.
+struct vport_share {
+  static constexpr unsigned Width = 74;
+  static constexpr unsigned Words = 3;
+  static constexpr const char* Name = "vport_share";
+  static constexpr std::array<stream_field_desc, 5> Fields = {{
+      {"enabled", 73, 1},
+      {"has_vlan", 72, 1},
+      {"weight", 56, 16},
+      {"urgency", 48, 8},
+      {"refill", 0, 48},
+  }};
+
+  // the function is initialised and its link is up
+  std::uint8_t enabled{};
+  // its frames carry a tag, whatever its QPs say
+  std::uint8_t has_vlan{};
+  // largest packets a round, at least one
+  std::uint16_t weight{};
+  // the highest goes first
+  std::uint8_t urgency{};
+  // thousandths of 2^-24 byte that its rate lets it send a cycle; 0: no limit
+  std::uint64_t refill{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 3 * sizeof *w);
+    bytes::put_bits(w, 73, 1, enabled);
+    bytes::put_bits(w, 72, 1, has_vlan);
+    bytes::put_bits(w, 56, 16, weight);
+    bytes::put_bits(w, 48, 8, urgency);
+    bytes::put_bits(w, 0, 48, refill);
+  }
+
+  [[nodiscard]] static vport_share unpack(const std::uint32_t* w) {
+    vport_share x;
+    x.enabled = static_cast<std::uint8_t>(bytes::get_bits(w, 73, 1));
+    x.has_vlan = static_cast<std::uint8_t>(bytes::get_bits(w, 72, 1));
+    x.weight = static_cast<std::uint16_t>(bytes::get_bits(w, 56, 16));
+    x.urgency = static_cast<std::uint8_t>(bytes::get_bits(w, 48, 8));
+    x.refill = static_cast<std::uint64_t>(bytes::get_bits(w, 0, 48));
+    return x;
+  }
+
+  bool operator==(const vport_share&) const = default;
+};
+
+// What tx_sched keeps of a QP in line to choose among them: inside the stage, no stream.
+struct sched_class {
+  static constexpr unsigned Width = 30;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "sched_class";
+  static constexpr std::array<stream_field_desc, 10> Fields = {{
+      {"head", 19, 11},
+      {"works", 8, 11},
+      {"draining", 7, 1},
+      {"fails", 6, 1},
+      {"held", 5, 1},
+      {"silent", 4, 1},
+      {"invalidates", 3, 1},
+      {"fetched", 2, 1},
+      {"overtakes", 1, 1},
+      {"reliable", 0, 1},
+  }};
+
+  // slot of its first work request
+  std::uint16_t head{};
+  // work requests
+  std::uint16_t works{};
+  // SQD
+  std::uint8_t draining{};
+  // its next one completes with an error
+  std::uint8_t fails{};
+  // it may not go on
+  std::uint8_t held{};
+  // it sends nothing
+  std::uint8_t silent{};
+  // it ends a key
+  std::uint8_t invalidates{};
+  // the payload of its packet must be fetched
+  std::uint8_t fetched{};
+  // its packet would pass others in payload_dma
+  std::uint8_t overtakes{};
+  // the requester is told of its packet
+  std::uint8_t reliable{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 19, 11, head);
+    bytes::put_bits(w, 8, 11, works);
+    bytes::put_bits(w, 7, 1, draining);
+    bytes::put_bits(w, 6, 1, fails);
+    bytes::put_bits(w, 5, 1, held);
+    bytes::put_bits(w, 4, 1, silent);
+    bytes::put_bits(w, 3, 1, invalidates);
+    bytes::put_bits(w, 2, 1, fetched);
+    bytes::put_bits(w, 1, 1, overtakes);
+    bytes::put_bits(w, 0, 1, reliable);
+  }
+
+  [[nodiscard]] static sched_class unpack(const std::uint32_t* w) {
+    sched_class x;
+    x.head = static_cast<std::uint16_t>(bytes::get_bits(w, 19, 11));
+    x.works = static_cast<std::uint16_t>(bytes::get_bits(w, 8, 11));
+    x.draining = static_cast<std::uint8_t>(bytes::get_bits(w, 7, 1));
+    x.fails = static_cast<std::uint8_t>(bytes::get_bits(w, 6, 1));
+    x.held = static_cast<std::uint8_t>(bytes::get_bits(w, 5, 1));
+    x.silent = static_cast<std::uint8_t>(bytes::get_bits(w, 4, 1));
+    x.invalidates = static_cast<std::uint8_t>(bytes::get_bits(w, 3, 1));
+    x.fetched = static_cast<std::uint8_t>(bytes::get_bits(w, 2, 1));
+    x.overtakes = static_cast<std::uint8_t>(bytes::get_bits(w, 1, 1));
+    x.reliable = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 1));
+    return x;
+  }
+
+  bool operator==(const sched_class&) const = default;
+};
+
+// What tx_sched keeps of a send queue: inside the stage, no stream.
+struct sched_row {
+  static constexpr unsigned Width = 382;
+  static constexpr unsigned Words = 12;
+  static constexpr const char* Name = "sched_row";
+  static constexpr std::array<stream_field_desc, 38> Fields = {{
+      {"psn", 358, 24},
+      {"acked", 334, 24},
+      {"reads", 318, 16},
+      {"max_reads", 310, 8},
+      {"deficit", 294, 16},
+      {"since_ack_request", 278, 16},
+      {"to_payload", 262, 16},
+      {"left_payload", 246, 16},
+      {"stale_in_payload", 230, 16},
+      {"resume_skip", 206, 24},
+      {"begun_to", 190, 16},
+      {"function_id", 174, 16},
+      {"epoch", 166, 8},
+      {"lives", 158, 8},
+      {"flushing", 147, 11},
+      {"works", 136, 11},
+      {"head", 125, 11},
+      {"tail", 114, 11},
+      {"offset", 82, 32},
+      {"first_psn", 58, 24},
+      {"begun", 57, 1},
+      {"notes", 47, 10},
+      {"note_head", 38, 9},
+      {"note_tail", 29, 9},
+      {"note_after", 13, 16},
+      {"resume", 12, 1},
+      {"noting", 11, 1},
+      {"marking", 10, 1},
+      {"ready", 9, 1},
+      {"ipv6", 8, 1},
+      {"has_vlan", 7, 1},
+      {"unreliable", 6, 1},
+      {"reset", 5, 1},
+      {"error", 4, 1},
+      {"failed", 3, 1},
+      {"draining", 2, 1},
+      {"invalidates", 1, 1},
+      {"mark_wanted", 0, 1},
+  }};
+
+  // of the next packet
+  std::uint32_t psn{};
+  // oldest one without acknowledge
+  std::uint32_t acked{};
+  // READs and atomics without an answer
+  std::uint16_t reads{};
+  // so many may be
+  std::uint8_t max_reads{};
+  // bytes it may still send in its turn
+  std::uint16_t deficit{};
+  // packets
+  std::uint16_t since_ack_request{};
+  // packets ever given to payload_dma
+  std::uint16_t to_payload{};
+  // of those, how many have left it
+  std::uint16_t left_payload{};
+  // the first so many were granted before a restart
+  std::uint16_t stale_in_payload{};
+  // packets into the next message
+  std::uint32_t resume_skip{};
+  // WQE index behind the last one that has begun
+  std::uint16_t begun_to{};
+  // of its works
+  std::uint16_t function_id{};
+  // go-back count
+  std::uint8_t epoch{};
+  // resets
+  std::uint8_t lives{};
+  // so many works are flushed
+  std::uint16_t flushing{};
+  // work requests held
+  std::uint16_t works{};
+  // slot of the first
+  std::uint16_t head{};
+  // slot of the last
+  std::uint16_t tail{};
+  // of the first: bytes granted so far
+  std::uint32_t offset{};
+  // of the first
+  std::uint32_t first_psn{};
+  // the first has had a grant
+  std::uint8_t begun{};
+  // notes held
+  std::uint16_t notes{};
+  // slot of the first
+  std::uint16_t note_head{};
+  // slot of the last
+  std::uint16_t note_tail{};
+  // the first may go when so many packets have left payload_dma
+  std::uint16_t note_after{};
+  // the next work begins inside its message
+  std::uint8_t resume{};
+  // in line to send a note
+  std::uint8_t noting{};
+  // in line to send its mark
+  std::uint8_t marking{};
+  // it was moved to RTS
+  std::uint8_t ready{};
+  // of its path
+  std::uint8_t ipv6{};
+  // of its path
+  std::uint8_t has_vlan{};
+  // UC, UD
+  std::uint8_t unreliable{};
+  // what comes is dropped
+  std::uint8_t reset{};
+  // everything is flushed
+  std::uint8_t error{};
+  // a WQE failed
+  std::uint8_t failed{};
+  // SQD
+  std::uint8_t draining{};
+  // it has ended keys
+  std::uint8_t invalidates{};
+  // the requester is to be told when it is drained
+  std::uint8_t mark_wanted{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 12 * sizeof *w);
+    bytes::put_bits(w, 358, 24, psn);
+    bytes::put_bits(w, 334, 24, acked);
+    bytes::put_bits(w, 318, 16, reads);
+    bytes::put_bits(w, 310, 8, max_reads);
+    bytes::put_bits(w, 294, 16, deficit);
+    bytes::put_bits(w, 278, 16, since_ack_request);
+    bytes::put_bits(w, 262, 16, to_payload);
+    bytes::put_bits(w, 246, 16, left_payload);
+    bytes::put_bits(w, 230, 16, stale_in_payload);
+    bytes::put_bits(w, 206, 24, resume_skip);
+    bytes::put_bits(w, 190, 16, begun_to);
+    bytes::put_bits(w, 174, 16, function_id);
+    bytes::put_bits(w, 166, 8, epoch);
+    bytes::put_bits(w, 158, 8, lives);
+    bytes::put_bits(w, 147, 11, flushing);
+    bytes::put_bits(w, 136, 11, works);
+    bytes::put_bits(w, 125, 11, head);
+    bytes::put_bits(w, 114, 11, tail);
+    bytes::put_bits(w, 82, 32, offset);
+    bytes::put_bits(w, 58, 24, first_psn);
+    bytes::put_bits(w, 57, 1, begun);
+    bytes::put_bits(w, 47, 10, notes);
+    bytes::put_bits(w, 38, 9, note_head);
+    bytes::put_bits(w, 29, 9, note_tail);
+    bytes::put_bits(w, 13, 16, note_after);
+    bytes::put_bits(w, 12, 1, resume);
+    bytes::put_bits(w, 11, 1, noting);
+    bytes::put_bits(w, 10, 1, marking);
+    bytes::put_bits(w, 9, 1, ready);
+    bytes::put_bits(w, 8, 1, ipv6);
+    bytes::put_bits(w, 7, 1, has_vlan);
+    bytes::put_bits(w, 6, 1, unreliable);
+    bytes::put_bits(w, 5, 1, reset);
+    bytes::put_bits(w, 4, 1, error);
+    bytes::put_bits(w, 3, 1, failed);
+    bytes::put_bits(w, 2, 1, draining);
+    bytes::put_bits(w, 1, 1, invalidates);
+    bytes::put_bits(w, 0, 1, mark_wanted);
+  }
+
+  [[nodiscard]] static sched_row unpack(const std::uint32_t* w) {
+    sched_row x;
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 358, 24));
+    x.acked = static_cast<std::uint32_t>(bytes::get_bits(w, 334, 24));
+    x.reads = static_cast<std::uint16_t>(bytes::get_bits(w, 318, 16));
+    x.max_reads = static_cast<std::uint8_t>(bytes::get_bits(w, 310, 8));
+    x.deficit = static_cast<std::uint16_t>(bytes::get_bits(w, 294, 16));
+    x.since_ack_request = static_cast<std::uint16_t>(bytes::get_bits(w, 278, 16));
+    x.to_payload = static_cast<std::uint16_t>(bytes::get_bits(w, 262, 16));
+    x.left_payload = static_cast<std::uint16_t>(bytes::get_bits(w, 246, 16));
+    x.stale_in_payload = static_cast<std::uint16_t>(bytes::get_bits(w, 230, 16));
+    x.resume_skip = static_cast<std::uint32_t>(bytes::get_bits(w, 206, 24));
+    x.begun_to = static_cast<std::uint16_t>(bytes::get_bits(w, 190, 16));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 174, 16));
+    x.epoch = static_cast<std::uint8_t>(bytes::get_bits(w, 166, 8));
+    x.lives = static_cast<std::uint8_t>(bytes::get_bits(w, 158, 8));
+    x.flushing = static_cast<std::uint16_t>(bytes::get_bits(w, 147, 11));
+    x.works = static_cast<std::uint16_t>(bytes::get_bits(w, 136, 11));
+    x.head = static_cast<std::uint16_t>(bytes::get_bits(w, 125, 11));
+    x.tail = static_cast<std::uint16_t>(bytes::get_bits(w, 114, 11));
+    x.offset = static_cast<std::uint32_t>(bytes::get_bits(w, 82, 32));
+    x.first_psn = static_cast<std::uint32_t>(bytes::get_bits(w, 58, 24));
+    x.begun = static_cast<std::uint8_t>(bytes::get_bits(w, 57, 1));
+    x.notes = static_cast<std::uint16_t>(bytes::get_bits(w, 47, 10));
+    x.note_head = static_cast<std::uint16_t>(bytes::get_bits(w, 38, 9));
+    x.note_tail = static_cast<std::uint16_t>(bytes::get_bits(w, 29, 9));
+    x.note_after = static_cast<std::uint16_t>(bytes::get_bits(w, 13, 16));
+    x.resume = static_cast<std::uint8_t>(bytes::get_bits(w, 12, 1));
+    x.noting = static_cast<std::uint8_t>(bytes::get_bits(w, 11, 1));
+    x.marking = static_cast<std::uint8_t>(bytes::get_bits(w, 10, 1));
+    x.ready = static_cast<std::uint8_t>(bytes::get_bits(w, 9, 1));
+    x.ipv6 = static_cast<std::uint8_t>(bytes::get_bits(w, 8, 1));
+    x.has_vlan = static_cast<std::uint8_t>(bytes::get_bits(w, 7, 1));
+    x.unreliable = static_cast<std::uint8_t>(bytes::get_bits(w, 6, 1));
+    x.reset = static_cast<std::uint8_t>(bytes::get_bits(w, 5, 1));
+    x.error = static_cast<std::uint8_t>(bytes::get_bits(w, 4, 1));
+    x.failed = static_cast<std::uint8_t>(bytes::get_bits(w, 3, 1));
+    x.draining = static_cast<std::uint8_t>(bytes::get_bits(w, 2, 1));
+    x.invalidates = static_cast<std::uint8_t>(bytes::get_bits(w, 1, 1));
+    x.mark_wanted = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 1));
+    return x;
+  }
+
+  bool operator==(const sched_row&) const = default;
+};
+
+// What tx_sched keeps of a QP's responses: inside the stage, no stream.
+struct sched_answers {
+  static constexpr unsigned Width = 88;
+  static constexpr unsigned Words = 3;
+  static constexpr const char* Name = "sched_answers";
+  static constexpr std::array<stream_field_desc, 9> Fields = {{
+      {"count", 76, 12},
+      {"head", 64, 12},
+      {"tail", 52, 12},
+      {"granted", 28, 24},
+      {"in_controls", 27, 1},
+      {"in_reads", 26, 1},
+      {"given", 18, 8},
+      {"in_payload", 9, 9},
+      {"stale", 0, 9},
+  }};
+
+  // responses held
+  std::uint16_t count{};
+  // slot of the first
+  std::uint16_t head{};
+  // slot of the last
+  std::uint16_t tail{};
+  // packets of the first, a READ
+  std::uint32_t granted{};
+  // in line for an acknowledge or an atomic result
+  std::uint8_t in_controls{};
+  // in line for READ data
+  std::uint8_t in_reads{};
+  // packets ever given to payload_dma
+  std::uint8_t given{};
+  // packets inside it
+  std::uint16_t in_payload{};
+  // of those, how many are of a former life
+  std::uint16_t stale{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 3 * sizeof *w);
+    bytes::put_bits(w, 76, 12, count);
+    bytes::put_bits(w, 64, 12, head);
+    bytes::put_bits(w, 52, 12, tail);
+    bytes::put_bits(w, 28, 24, granted);
+    bytes::put_bits(w, 27, 1, in_controls);
+    bytes::put_bits(w, 26, 1, in_reads);
+    bytes::put_bits(w, 18, 8, given);
+    bytes::put_bits(w, 9, 9, in_payload);
+    bytes::put_bits(w, 0, 9, stale);
+  }
+
+  [[nodiscard]] static sched_answers unpack(const std::uint32_t* w) {
+    sched_answers x;
+    x.count = static_cast<std::uint16_t>(bytes::get_bits(w, 76, 12));
+    x.head = static_cast<std::uint16_t>(bytes::get_bits(w, 64, 12));
+    x.tail = static_cast<std::uint16_t>(bytes::get_bits(w, 52, 12));
+    x.granted = static_cast<std::uint32_t>(bytes::get_bits(w, 28, 24));
+    x.in_controls = static_cast<std::uint8_t>(bytes::get_bits(w, 27, 1));
+    x.in_reads = static_cast<std::uint8_t>(bytes::get_bits(w, 26, 1));
+    x.given = static_cast<std::uint8_t>(bytes::get_bits(w, 18, 8));
+    x.in_payload = static_cast<std::uint16_t>(bytes::get_bits(w, 9, 9));
+    x.stale = static_cast<std::uint16_t>(bytes::get_bits(w, 0, 9));
+    return x;
+  }
+
+  bool operator==(const sched_answers&) const = default;
 };
 
 // A slice for the rate of one QP, to dcqcn.
@@ -2426,13 +4537,18 @@ struct rate_settings {
 };
 
 using stream_types = bytes::type_list<
-    wqe_beat, fetch_command, refetch_beat, wqe_read, wqe_answer, ctx_req, ctx_rsp, work_beat,
-    frame_beat, wire_beat, mmio_write_beat, mmio_read_beat, mmio_answer_beat, doorbell_beat,
-    queue_doorbell_beat, packet_grant, payload_read, payload_answer, payload_beat, payload_note,
-    direct_beat, vport_query, vport_view, vport_source_query, vport_source, vport_route_query,
-    vport_route, rate_request, rate_report, rate_context, rate_options, rate_settings>;
+    wqe_beat, fetch_command, refetch_beat, wqe_read, wqe_answer, ctx_req, ctx_rsp, ram_write,
+    ram_error, ram_strike, ram_bound, icm_fetch, icm_answer, icm_store, ram_query, ram_image,
+    work_beat, frame_beat, wire_beat, tlp_beat, function_windows, completion_beat,
+    config_request_beat, pcie_error_beat, rx_frame_beat, rx_packet_beat, rx_commit, rx_end,
+    steer_query, steer_answer, mmio_write_beat, mmio_read_beat, mmio_answer_beat, doorbell_beat,
+    queue_doorbell_beat, packet_grant, payload_read, payload_answer, payload_beat, direct_beat,
+    vport_query, vport_view, vport_source_query, vport_source, vport_route_query, vport_route,
+    payload_note, sched_command, control_beat, response_beat, sent_beat, read_failure_beat,
+    answered_beat, vport_share, sched_class, sched_row, sched_answers, rate_request, rate_report,
+    rate_context, rate_options, rate_settings>;
 
-inline constexpr std::array<stream_desc, 32> StreamTable = {{
+inline constexpr std::array<stream_desc, 62> StreamTable = {{
     {"wqe_beat", 620, wqe_beat::Fields.data(), 11},
     {"fetch_command", 539, fetch_command::Fields.data(), 3},
     {"refetch_beat", 48, refetch_beat::Fields.data(), 3},
@@ -2440,9 +4556,29 @@ inline constexpr std::array<stream_desc, 32> StreamTable = {{
     {"wqe_answer", 2056, wqe_answer::Fields.data(), 3},
     {"ctx_req", 76, ctx_req::Fields.data(), 4},
     {"ctx_rsp", 573, ctx_rsp::Fields.data(), 5},
+    {"ram_write", 540, ram_write::Fields.data(), 3},
+    {"ram_error", 25, ram_error::Fields.data(), 2},
+    {"ram_strike", 24, ram_strike::Fields.data(), 1},
+    {"ram_bound", 44, ram_bound::Fields.data(), 3},
+    {"icm_fetch", 72, icm_fetch::Fields.data(), 2},
+    {"icm_answer", 523, icm_answer::Fields.data(), 3},
+    {"icm_store", 576, icm_store::Fields.data(), 2},
+    {"ram_query", 28, ram_query::Fields.data(), 2},
+    {"ram_image", 518, ram_image::Fields.data(), 7},
     {"work_beat", 965, work_beat::Fields.data(), 25},
     {"frame_beat", 581, frame_beat::Fields.data(), 10},
     {"wire_beat", 612, wire_beat::Fields.data(), 10},
+    {"tlp_beat", 724, tlp_beat::Fields.data(), 8},
+    {"function_windows", 368, function_windows::Fields.data(), 13},
+    {"completion_beat", 593, completion_beat::Fields.data(), 10},
+    {"config_request_beat", 124, config_request_beat::Fields.data(), 9},
+    {"pcie_error_beat", 19, pcie_error_beat::Fields.data(), 2},
+    {"rx_frame_beat", 576, rx_frame_beat::Fields.data(), 7},
+    {"rx_packet_beat", 1622, rx_packet_beat::Fields.data(), 26},
+    {"rx_commit", 24, rx_commit::Fields.data(), 1},
+    {"rx_end", 29, rx_end::Fields.data(), 6},
+    {"steer_query", 109, steer_query::Fields.data(), 4},
+    {"steer_answer", 35, steer_answer::Fields.data(), 5},
     {"mmio_write_beat", 611, mmio_write_beat::Fields.data(), 6},
     {"mmio_read_beat", 131, mmio_read_beat::Fields.data(), 7},
     {"mmio_answer_beat", 171, mmio_answer_beat::Fields.data(), 9},
@@ -2452,7 +4588,6 @@ inline constexpr std::array<stream_desc, 32> StreamTable = {{
     {"payload_read", 211, payload_read::Fields.data(), 7},
     {"payload_answer", 41, payload_answer::Fields.data(), 3},
     {"payload_beat", 1417, payload_beat::Fields.data(), 27},
-    {"payload_note", 84, payload_note::Fields.data(), 5},
     {"direct_beat", 8838, direct_beat::Fields.data(), 24},
     {"vport_query", 16, vport_query::Fields.data(), 1},
     {"vport_view", 67, vport_view::Fields.data(), 7},
@@ -2460,6 +4595,17 @@ inline constexpr std::array<stream_desc, 32> StreamTable = {{
     {"vport_source", 129, vport_source::Fields.data(), 2},
     {"vport_route_query", 61, vport_route_query::Fields.data(), 3},
     {"vport_route", 1, vport_route::Fields.data(), 1},
+    {"payload_note", 84, payload_note::Fields.data(), 5},
+    {"sched_command", 568, sched_command::Fields.data(), 7},
+    {"control_beat", 106, control_beat::Fields.data(), 7},
+    {"response_beat", 399, response_beat::Fields.data(), 16},
+    {"sent_beat", 4111, sent_beat::Fields.data(), 25},
+    {"read_failure_beat", 48, read_failure_beat::Fields.data(), 2},
+    {"answered_beat", 32, answered_beat::Fields.data(), 2},
+    {"vport_share", 74, vport_share::Fields.data(), 5},
+    {"sched_class", 30, sched_class::Fields.data(), 10},
+    {"sched_row", 382, sched_row::Fields.data(), 38},
+    {"sched_answers", 88, sched_answers::Fields.data(), 9},
     {"rate_request", 100, rate_request::Fields.data(), 4},
     {"rate_report", 175, rate_report::Fields.data(), 11},
     {"rate_context", 332, rate_context::Fields.data(), 15},

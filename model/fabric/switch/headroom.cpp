@@ -1,0 +1,48 @@
+#include "fabric/switch/headroom.h"
+
+#include <array>
+
+#include "fabric/wire_link.h"
+#include "gen/wire.h"
+
+namespace carillon {
+
+namespace {
+
+struct response {
+  std::uint64_t rate_gbps;
+  std::uint64_t quanta;
+};
+
+// 10 Gb/s: the 60 quanta of all but 10GBASE-T.
+constexpr std::array<response, 8> Responses = {
+    {{1, 2}, {10, 60}, {25, 80}, {40, 118}, {50, 147}, {100, 394}, {200, 453}, {400, 905}}};
+
+/// Bytes that pass in a time, the last one counted whole.
+std::uint64_t bytes_in(ps_t time, const wire_speed& speed) {
+  return (time * speed.denominator + speed.numerator - 1) / speed.numerator;
+}
+
+}  // namespace
+
+std::uint64_t standard_response_quanta(std::uint64_t rate_gbps) {
+  for (const response& each : Responses) {
+    if (rate_gbps <= each.rate_gbps) {
+      return each.quanta;
+    }
+  }
+  return Responses.back().quanta;
+}
+
+std::uint64_t headroom_bytes(const switch_settings& settings, const switch_port_settings& port) {
+  const wire_speed speed = wire_speed::of_gbps(static_cast<std::int64_t>(port.rate_gbps));
+  constexpr std::uint64_t Gap = PreambleBytes + InterPacketGapBytes;
+  const std::uint64_t response = settings.peer_response_quanta != 0
+                                     ? settings.peer_response_quanta
+                                     : standard_response_quanta(port.rate_gbps);
+  const ps_t times = settings.ingress_delay_ps + settings.egress_delay_ps + 2 * port.cable_delay_ps;
+  return settings.max_frame_bytes + 2 * (settings.max_frame_bytes + Gap) + MinFrameBytes +
+         FcsBytes + pause_bytes(response) + bytes_in(times, speed);
+}
+
+}  // namespace carillon
