@@ -35,7 +35,7 @@ uar_contexts::uar_contexts(const parameters& params, std::uint64_t seed) {
   for (unsigned i = few ? 2 : 20; i != 0; --i) {
     functions.push_back(static_cast<std::uint16_t>(random.between(0, last_function)));
   }
-  if (seed % 3 == 2) {
+  if (all_functions(seed)) {
     functions.resize(last_function + std::size_t{1});
     std::iota(functions.begin(), functions.end(), std::uint16_t{0});
   }
@@ -52,6 +52,7 @@ uar_contexts::uar_contexts(const parameters& params, std::uint64_t seed) {
   }
   for (unsigned i = 0; i < Qps; ++i) {
     const uar_page_id& owner = pages[i % pages.size()];
+    numbers[i] = i + Qps * static_cast<std::uint32_t>(random.below((1U << 24) / Qps));
     qps[i].valid = random.chance(1, 16) ? 0 : 1;
     qps[i].function_id = owner.function;
     qps[i].uar_page = owner.page;
@@ -115,17 +116,16 @@ std::uint32_t uar_traffic::pick_qp(std::size_t page) {
   switch (random_.below(24)) {
     case 0:
       cover_.hit("qp.unknown");
-      return static_cast<std::uint32_t>(random_.between(uar_contexts::Qps, (1U << 24) - 1));
+      return what_.numbers[random_.below(uar_contexts::Qps)] ^ (1U << random_.between(12, 23));
     case 1: {
       const std::size_t other = random_.below(pages);
       cover_.hit(what_.pages[other].function == what_.pages[page].function ? "qp.other_page"
                                                                            : "qp.other_function");
-      return static_cast<std::uint32_t>(other);
+      return what_.numbers[other];
     }
     default:
       cover_.hit("qp.owner");
-      return static_cast<std::uint32_t>(page +
-                                        pages * random_.below((uar_contexts::Qps - page) / pages));
+      return what_.numbers[page + pages * random_.below((uar_contexts::Qps - page) / pages)];
   }
 }
 
@@ -133,7 +133,7 @@ void uar_traffic::fill_control(std::uint8_t* bytes, std::size_t page, std::uint8
   ctrl_seg control;
   control.opmod = static_cast<std::uint8_t>(random_.below(256));
   control.wqe_index = static_cast<std::uint16_t>(random_.next());
-  control.opcode = wqe_opcode::RdmaWrite;
+  control.opcode = static_cast<decltype(control.opcode)>(random_.below(256));
   control.qpn = pick_qp(page);
   control.ds = ds;
   control.imm = static_cast<std::uint32_t>(random_.next());

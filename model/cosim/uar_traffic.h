@@ -23,7 +23,17 @@ struct uar_contexts {
 
   uar_contexts(const parameters& params, std::uint64_t seed);
 
+  /// In a run with this seed, all functions are used, and as many as there may be.
+  static bool all_functions(std::uint64_t seed) { return seed % 3 == 2; }
+
+  /// The QP of this number, nullptr if there is none.
+  [[nodiscard]] const qpc_common* find(std::uint32_t qpn) const {
+    const std::size_t index = qpn % Qps;
+    return numbers[index] == qpn ? &qps[index] : nullptr;
+  }
+
   std::vector<uar_page_id> pages;
+  std::array<std::uint32_t, Qps> numbers;  ///< of the QPs, anything above the index
   std::array<qpc_common, Qps> qps;
 };
 
