@@ -57,7 +57,7 @@ TEST_P(uar_lockstep_settings, agree_in_every_cycle) {
 INSTANTIATE_TEST_SUITE_P(seeds, uar_lockstep_settings, testing::Range<std::uint64_t>(20, 32));
 
 TEST(uar_lockstep_run, covers_every_bin) {
-  const lockstep_report report = run_lockstep(traffic(50000, 2));
+  const lockstep_report report = run_lockstep(traffic(50000, 1));
   EXPECT_THAT(report.uncovered(), testing::IsEmpty());
 }
 

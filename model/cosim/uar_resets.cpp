@@ -113,7 +113,9 @@ cycle_t uar_resets::some_time() {
 }
 
 void uar_resets::begin(cycle_t t) {
-  const auto pick = [this] { return functions_[random_.below(functions_.size())]; };
+  const auto pick = [this] {
+    return functions_[random_.chance(1, 16) ? 0 : random_.below(functions_.size())];
+  };
   const std::uint64_t kind = random_.below(16);
   // Of many functions, one alone meets little.
   const std::uint64_t together = functions_.size() > 50 ? 6 : 1;

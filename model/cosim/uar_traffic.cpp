@@ -35,7 +35,7 @@ uar_contexts::uar_contexts(const parameters& params, std::uint64_t seed) {
   for (unsigned i = few ? 2 : 20; i != 0; --i) {
     functions.push_back(static_cast<std::uint16_t>(random.between(0, last_function)));
   }
-  if (all_functions(seed)) {
+  if (all_functions(seed) || (!few && last >= 63)) {
     functions.resize(last_function + std::size_t{1});
     std::iota(functions.begin(), functions.end(), std::uint16_t{0});
   }
@@ -72,7 +72,7 @@ mmio_write uar_traffic::store(std::size_t page, std::uint32_t offset, std::uint1
 mmio_write uar_traffic::make_write() {
   if (storm_ == 0) {
     storm_ = random_.chance(1, 2) ? 1 : static_cast<unsigned>(random_.below(200));
-    storm_kind_ = static_cast<unsigned>(random_.below(8));
+    storm_kind_ = static_cast<unsigned>(random_.below(9));
   } else {
     --storm_;
   }
@@ -90,7 +90,7 @@ mmio_write uar_traffic::make_write() {
 }
 
 void uar_traffic::begin(std::size_t page) {
-  const unsigned kind = storm_ > 1 ? storm_kind_ : static_cast<unsigned>(random_.below(8));
+  const unsigned kind = storm_ > 1 ? storm_kind_ : static_cast<unsigned>(random_.below(9));
   switch (kind) {
     case 0:
     case 1:
@@ -104,6 +104,9 @@ void uar_traffic::begin(std::size_t page) {
       break;
     case 4:
       anything(page);
+      break;
+    case 5:
+      one_line(page);
       break;
     default:
       burst(page);
@@ -270,6 +273,17 @@ void uar_traffic::burst(std::size_t page) {
       break;
   }
   scripts_[page].assign(chunks.rbegin(), chunks.rend());
+}
+
+/// As a driver writes a short WQE.
+void uar_traffic::one_line(std::size_t page) {
+  mmio_write item = store(page, Bf, 64);
+  for (std::uint8_t& byte : item.data) {
+    byte = static_cast<std::uint8_t>(random_.next());
+  }
+  fill_control(item.data.data(), page, static_cast<std::uint8_t>(random_.between(1, 4)));
+  cover_.hit("burst.one_line");
+  scripts_[page] = {item};
 }
 
 void uar_traffic::queue(std::size_t page) {

@@ -63,6 +63,7 @@ class uar_traffic {
   void doorbell(std::size_t page);
   void halves(std::size_t page);
   void burst(std::size_t page);
+  void one_line(std::size_t page);
   void queue(std::size_t page);
   void anything(std::size_t page);
   std::vector<mmio_write> cut(std::size_t page, const wqe_draft& wqe, bool small);

@@ -771,6 +771,7 @@ enum class bin : std::uint16_t {
   BurstInOrder,
   BurstShuffled,
   BurstOf8ByteStores,
+  BurstOneLine,
   BurstBrokenOff,
   BurstAChunkTwice,
   BurstFirstChunkTwice,
@@ -837,7 +838,7 @@ enum class bin : std::uint16_t {
   WaitCreditAnswer,
 };
 
-inline constexpr std::array<coverage_bin_desc, 80> Table = {{
+inline constexpr std::array<coverage_bin_desc, 81> Table = {{
     {"doorbell.whole",
      "a doorbell record written by one store",
      ""},
@@ -885,6 +886,9 @@ inline constexpr std::array<coverage_bin_desc, 80> Table = {{
      ""},
     {"burst.of_8_byte_stores",
      "one in the smallest stores",
+     ""},
+    {"burst.one_line",
+     "one of a single store",
      ""},
     {"burst.broken_off",
      "one whose rest never comes",
