@@ -25,8 +25,8 @@ constexpr std::uint64_t StoresPerLoad = 4;
 /// Settings change with the seed: the twin gets them by ports.
 parameters settings_of(std::uint64_t seed) {
   static constexpr std::array<std::int64_t, 4> Timeouts = {1000, 300, 60, 17};
-  static constexpr std::array<std::int64_t, 3> Slots = {16, 12, 5};
-  static constexpr std::array<std::int64_t, 7> Pages = {16, 64, 32, 5, 1, 512, 4096};
+  static constexpr std::array<std::int64_t, 3> Slots = {12, 16, 5};
+  static constexpr std::array<std::int64_t, 7> Pages = {16, 64, 5, 32, 1, 512, 4096};
   static constexpr std::array<std::int64_t, 4> Vfs = {256, 64, 7, 200};
   parameters params;
   params.uar.bf_timeout_cycles = Timeouts[seed % Timeouts.size()];

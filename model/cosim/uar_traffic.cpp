@@ -41,7 +41,8 @@ uar_contexts::uar_contexts(const parameters& params, std::uint64_t seed) {
   }
   std::sort(functions.begin(), functions.end());
   functions.erase(std::unique(functions.begin(), functions.end()), functions.end());
-  const std::uint32_t steps = std::min(last, few ? 7U : 1U);
+  const std::uint32_t most = few ? 31 : last >= 63 ? 2 : 1;
+  const std::uint32_t steps = std::min(last, most);
   for (const std::uint16_t function : functions) {
     for (std::uint32_t i = 0; i < steps; ++i) {
       const std::uint32_t from = i * last / steps;
