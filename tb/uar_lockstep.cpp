@@ -181,19 +181,22 @@ TEST_P(uar_mutant, is_caught_and_named) {
 
 INSTANTIATE_TEST_SUITE_P(
     planted, uar_mutant,
-    testing::Values(planted{"content_wqe", {"doorbell.data"}}, planted{"owner", {"doorbell.valid"}},
-                    planted{"record", {"answer.data"}},
-                    planted{"dead", {"ctx_read.valid", "ctx_read.visible", "doorbell.valid"}},
-                    planted{"restart", {"ctx_read.valid", "ctx_read.visible"}},
-                    planted{"room", {"ctx_read.trace_id"}},
-                    planted{"timing", {"queue_doorbell.valid", "queue_doorbell.visible"}},
-                    planted{"early", {"doorbell.valid", "doorbell.visible"}},
-                    planted{"deadline", {"ctx_read.valid", "ctx_read.visible"}},
-                    planted{"order", {"read.ready"}}, planted{"backpressure", {"write.ready"}},
-                    planted{"forget", {"answer.data", "ctx_read.valid", "ctx_read.visible"}},
-                    planted{"void", {"ctx_read.valid", "ctx_read.visible", "write.ready"}},
-                    planted{"gone", {"doorbell.valid"}},
-                    planted{"busy", {"doorbell.valid", "ctx_read.valid"}}),
+    testing::Values(
+        planted{"content_wqe", {"doorbell.data"}},
+        planted{"owner", {"doorbell.valid", "doorbell.visible"}},
+        planted{"record", {"answer.data"}},
+        planted{"dead",
+                {"ctx_read.valid", "ctx_read.visible", "doorbell.valid", "doorbell.blueflame"}},
+        planted{"restart", {"ctx_read.valid", "ctx_read.visible"}},
+        planted{"room", {"ctx_read.trace_id"}},
+        planted{"timing", {"queue_doorbell.valid", "queue_doorbell.visible"}},
+        planted{"early", {"doorbell.valid", "doorbell.visible"}},
+        planted{"deadline",
+                {"ctx_read.valid", "ctx_read.visible", "ctx_read.trace_id", "read.ready"}},
+        planted{"order", {"read.ready"}}, planted{"backpressure", {"write.ready"}},
+        planted{"forget", {"answer.data", "ctx_read.valid", "ctx_read.visible"}},
+        planted{"void", {"ctx_read.valid", "ctx_read.visible", "write.ready"}},
+        planted{"gone", {"doorbell.valid"}}, planted{"busy", {"doorbell.valid", "ctx_read.valid"}}),
     [](const auto& run) { return std::string(run.param.variant); });
 
 }  // namespace
