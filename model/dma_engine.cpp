@@ -287,12 +287,14 @@ bool dma_engine::send_answer(cycle_t t) {
   return false;
 }
 
+// The source that was served in this cycle is not one of them: what stands behind the item taken is
+// nobody's rival before the next cycle, whether or not the stream knows it yet.
 template <class Source>
 std::size_t dma_engine::oldest(const std::vector<Source>& sources, cycle_t t) const {
   std::size_t found = Nobody;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const auto& requests = sources[i].requests;
-    if (!requests.empty() && requests.front_visible() <= t &&
+    if (!requests.empty() && !requests.taken_in(t) && requests.front_visible() <= t &&
         (found == Nobody || requests.front_visible() < sources[found].requests.front_visible()) &&
         !fenced(sources[i], t)) {
       found = i;

@@ -100,6 +100,8 @@ struct nic::parts {
 
   void build(frame_sink& sink, const nic_options& options);
   void build_tx_mac(frame_sink& sink, const nic_options& options);
+  void build_rx_parser(const nic_options& options);
+  void build_icm(const nic_options& options);
 
   [[nodiscard]] std::string path(const char* stage_name) const {
     return shared.name + "_" + stage_name;
@@ -116,19 +118,20 @@ struct nic::parts {
   // From the host.
   std::unique_ptr<stream<mmio_write>> uar_writes =
       make.of<mmio_write>("pcie_rx.uar_write", stage_spec::pcie_rx::Depth);
-  std::unique_ptr<stream<mmio_read>> uar_reads = make.of<mmio_read>("pcie_rx.uar_read", ShortQueue);
+  std::unique_ptr<stream<mmio_read>> uar_reads =
+      make.of<mmio_read>("pcie_rx.uar_read", stage_spec::pcie_rx::ReadDepth);
   std::unique_ptr<stream<mmio_write>> register_writes =
       make.of<mmio_write>("pcie_rx.register_write", stage_spec::pcie_rx::Depth);
   std::unique_ptr<stream<mmio_read>> register_reads =
-      make.of<mmio_read>("pcie_rx.register_read", ShortQueue);
-  std::unique_ptr<stream<read_completion>> completion_tlps =
-      make.of<read_completion>("pcie_rx.completion", 512, MaxDmaBeats);
+      make.of<mmio_read>("pcie_rx.register_read", stage_spec::pcie_rx::ReadDepth);
+  std::unique_ptr<stream<read_completion>> completion_tlps = make.of<read_completion>(
+      "pcie_rx.completion", stage_spec::pcie_rx::CompletionDepth, MaxDmaBeats);
   std::unique_ptr<stream<mmio_answer>> refusals =
-      make.of<mmio_answer>("pcie_rx.refusal", ShortQueue);
+      make.of<mmio_answer>("pcie_rx.refusal", stage_spec::pcie_rx::RefusalDepth);
   std::unique_ptr<stream<config_request>> config_requests =
-      make.of<config_request>("pcie_rx.config_request", ShortQueue);
+      make.of<config_request>("pcie_rx.config_request", stage_spec::pcie_rx::ConfigDepth);
   std::unique_ptr<stream<pcie_error>> request_errors =
-      make.of<pcie_error>("pcie_rx.error", ControlQueue);
+      make.of<pcie_error>("pcie_rx.error", stage_spec::pcie_rx::ErrorDepth);
   std::unique_ptr<stream<pcie_error>> completion_errors =
       make.of<pcie_error>("dma_engine.error", ControlQueue);
   std::unique_ptr<stream<mmio_answer>> uar_answers = make.of<mmio_answer>("uar.answer", 16);
@@ -136,8 +139,9 @@ struct nic::parts {
       make.of<mmio_answer>("pcie_endpoint.answer", 16);
 
   // Context RAM.
-  context_pair rx_common{make, "rx_parser_common", ShortQueue, LineQueue};
-  context_pair rx_responder{make, "rx_parser_responder", ShortQueue, LineQueue};
+  context_pair rx_common{make, "rx_parser_common", stage_spec::rx_parser::ReadDepth, LineQueue};
+  context_pair rx_responder{make, "rx_parser_responder", stage_spec::rx_parser::ReadDepth,
+                            LineQueue};
   context_pair parser_context{make, "wqe_parser", stage_spec::wqe_parser::CtxReadDepth, LineQueue};
   context_pair parser_keys{make, "wqe_parser_key", stage_spec::wqe_parser::KeyReadDepth,
                            stage_spec::wqe_parser::KeyReadDepth};
@@ -146,7 +150,8 @@ struct nic::parts {
   context_pair uar_context{make, "uar", ShortQueue, LineQueue};
   context_pair builder_context{make, "packet_builder", stage_spec::packet_builder::CtxReadDepth,
                                LineQueue};
-  context_pair responder_keys{make, "responder", 64, 64};
+  context_pair responder_keys{make, "responder", stage_spec::qpc_ram::ResponderLines,
+                              stage_spec::qpc_ram::ResponderLines};
   context_pair completion_context{make, "completion", ShortQueue, LineQueue};
   context_pair command_context{make, "pcie_endpoint", ShortQueue, LineQueue};
   std::unique_ptr<stream<context_write>> command_lines =
@@ -198,8 +203,11 @@ struct nic::parts {
   // Receive.
   std::unique_ptr<stream<frame_item>> rx_frames =
       make.of<frame_item>("rx_mac.frame", stage_spec::rx_mac::Depth, stage_spec::rx_mac::MaxBeats);
-  std::unique_ptr<stream<rx_packet>> requests = make.of<rx_packet>("rx_parser.request", 16);
-  std::unique_ptr<stream<rx_packet>> responses = make.of<rx_packet>("rx_parser.response", 16);
+  std::unique_ptr<stream<rx_packet>> requests =
+      make.of<rx_packet>("rx_parser.request", stage_spec::rx_parser::PacketDepth);
+  std::unique_ptr<stream<rx_packet>> responses =
+      make.of<rx_packet>("rx_parser.response", stage_spec::rx_parser::PacketDepth);
+  std::unique_ptr<stream<rx_ended>> parser_ends;  ///< where rx_parser has a twin
   std::unique_ptr<stream<qp_commit>> commits =
       make.of<qp_commit>("responder.commit", stage_spec::responder::Depth);
   dma_pair receive_dma{make, "responder", DmaQueue, responder::MaxReads};
@@ -259,8 +267,10 @@ struct nic::parts {
       make.of<msix_command>("pcie_endpoint.msix_command", ShortQueue);
   level<msix_pending> msix_pending_bits{shared.context.clock, shared.name + ".msix_pending", {}};
 
+  pcie_arrivals arrivals{shared.context, shared.name + ".pcie_rx.tlp", port,
+                         [this] { dma->on_credits(); }};
+
   std::vector<std::unique_ptr<clocked>> stages;
-  pcie_rx* receive_side = nullptr;
   dma_engine* dma = nullptr;
   rx_mac* ingress = nullptr;
 
@@ -305,17 +315,50 @@ void nic::parts::build_tx_mac(frame_sink& sink, const nic_options& options) {
   add_twin<tx_mac>(io, options);
 }
 
-void nic::parts::build(frame_sink& sink, const nic_options& options) {
-  if (shared.context.params.nic.icm == nic_icm::HostMemory) {
-    icm_dma.emplace(make, "qpc_ram", DmaQueue,
-                    static_cast<unsigned>(shared.context.params.nic.icm_misses));
-    icm_writes = make.of<dma_write>("qpc_ram.dma_write", LineQueue);
-    icm.emplace(icm_lines::ports{*icm_dma->reads, *icm_dma->done, *icm_writes, icm_base});
+/// A twin tells how each packet left it; the model only counts.
+void nic::parts::build_rx_parser(const nic_options& options) {
+  rx_parser::ports io{*rx_frames,
+                      *commits,
+                      *rx_common.reads,
+                      *rx_common.lines,
+                      *rx_responder.reads,
+                      *rx_responder.lines,
+                      *requests,
+                      *responses,
+                      vports};
+  const auto chosen = options.impl.find(rx_parser::Row);
+  if (chosen != options.impl.end() && chosen->second != impl_kind::model) {
+    parser_ends = make.of<rx_ended>("rx_parser.end", stage_spec::rx_parser::EndDepth);
+    io.ends = parser_ends.get();
+    add<rx_parser_ends>("rx_parser_ends", *parser_ends);
   }
-  receive_side = &add<pcie_rx>(
-      "pcie_rx", pcie_rx::ports{port, functions, *uar_writes, *uar_reads, *register_writes,
-                                *register_reads, *completion_tlps, *refusals, *config_requests,
-                                *request_errors, [this] { dma->on_credits(); }});
+  add_twin<rx_parser>(io, options);
+}
+
+/// A twin of qpc_ram has these ports even if the contexts are on the chip.
+void nic::parts::build_icm(const nic_options& options) {
+  const bool host_memory = shared.context.params.nic.icm == nic_icm::HostMemory;
+  const auto chosen = options.impl.find(qpc_ram::Row);
+  if (!host_memory && (chosen == options.impl.end() || chosen->second == impl_kind::model)) {
+    return;
+  }
+  icm_dma.emplace(make, "qpc_ram", stage_spec::qpc_ram::IcmReadDepth,
+                  static_cast<unsigned>(shared.context.params.nic.icm_misses));
+  icm_writes = make.of<dma_write>("qpc_ram.dma_write", LineQueue);
+  if (!host_memory) {
+    icm_dma->reads->keep_private();
+    icm_dma->done->keep_private();
+    icm_writes->keep_private();
+  }
+  icm.emplace(icm_lines::ports{*icm_dma->reads, *icm_dma->done, *icm_writes, icm_base});
+}
+
+void nic::parts::build(frame_sink& sink, const nic_options& options) {
+  build_icm(options);
+  add_twin<pcie_rx>(
+      {port, arrivals.tlps(), functions, *uar_writes, *uar_reads, *register_writes, *register_reads,
+       *completion_tlps, *refusals, *config_requests, *request_errors},
+      options);
   add_twin<uar>({*uar_writes, *uar_reads, *uar_answers, *uar_context.reads, *uar_context.lines,
                  *doorbells, *queue_doorbells, &functions},
                 options);
@@ -338,9 +381,7 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
   build_tx_mac(sink, options);
 
   ingress = &add<rx_mac>("rx_mac", rx_mac::ports{*looped_frames, *rx_frames});
-  add<rx_parser>("rx_parser", rx_parser::ports{*rx_frames, *commits, *rx_common.reads,
-                                               *rx_common.lines, *rx_responder.reads,
-                                               *rx_responder.lines, *requests, *responses, vports});
+  build_rx_parser(options);
   add<responder>("responder",
                  responder::ports{*requests, *responder_commands, *srq_commands, *requester_faults,
                                   *response_failures, *responses_left, *responder_keys.reads,
@@ -361,24 +402,27 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                         *msix_commands, msix_pending_bits});
 
   // Priority: receive lookup, stage 4, fetch, doorbells, what is left.
-  add<qpc_ram>("qpc_ram",
-               qpc_ram::ports{{{*rx_common.reads, *rx_common.lines, "rx_parser"},
-                               {*rx_responder.reads, *rx_responder.lines, "rx_parser"},
-                               {*parser_context.reads, *parser_context.lines, "qpc_ram"},
-                               {*parser_keys.reads, *parser_keys.lines, "wqe_parser"},
-                               {*fetch_context.reads, *fetch_context.lines, "wqe_fetch"},
-                               {*uar_context.reads, *uar_context.lines, "uar"},
-                               {*builder_context.reads, *builder_context.lines, "packet_builder"},
-                               {*payload_keys.reads, *payload_keys.lines, "payload_dma"},
-                               {*responder_keys.reads, *responder_keys.lines, "responder"},
-                               {*requester_keys.reads, *requester_keys.lines, "requester"},
-                               {*completion_context.reads, *completion_context.lines, "completion"},
-                               {*command_context.reads, *command_context.lines, "pcie_endpoint"}},
-                              {command_lines.get(), responder_lines.get()},
-                              {requester_errors.get(), responder_errors.get()},
-                              {local_invalidations.get(), remote_invalidations.get()},
-                              &partitions,
-                              icm ? &*icm : nullptr});
+  const bool host_memory = shared.context.params.nic.icm == nic_icm::HostMemory;
+  add_twin<qpc_ram>(
+      qpc_ram::ports{{{*rx_common.reads, *rx_common.lines, "rx_parser"},
+                      {*rx_responder.reads, *rx_responder.lines, "rx_parser"},
+                      {*parser_context.reads, *parser_context.lines, "qpc_ram"},
+                      {*parser_keys.reads, *parser_keys.lines, "wqe_parser"},
+                      {*fetch_context.reads, *fetch_context.lines, "wqe_fetch"},
+                      {*uar_context.reads, *uar_context.lines, "uar"},
+                      {*builder_context.reads, *builder_context.lines, "packet_builder"},
+                      {*payload_keys.reads, *payload_keys.lines, "payload_dma"},
+                      {*responder_keys.reads, *responder_keys.lines, "responder"},
+                      {*requester_keys.reads, *requester_keys.lines, "requester"},
+                      {*completion_context.reads, *completion_context.lines, "completion"},
+                      {*command_context.reads, *command_context.lines, "pcie_endpoint"}},
+                     {command_lines.get(), responder_lines.get()},
+                     {requester_errors.get(), responder_errors.get()},
+                     {local_invalidations.get(), remote_invalidations.get()},
+                     &partitions,
+                     host_memory ? &*icm : nullptr,
+                     !host_memory && icm ? &*icm : nullptr},
+      options);
   dma_engine::ports masters{port,
                             {{*fetch_dma.reads, *fetch_dma.done, "wqe_fetch"},
                              {*payload_reads.reads, *payload_reads.done, "payload_dma"},
@@ -393,7 +437,7 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                             *completion_tlps,
                             functions,
                             *completion_errors};
-  if (icm) {
+  if (host_memory) {
     masters.reads.push_back({*icm_dma->reads, *icm_dma->done, "qpc_ram"});
     masters.writes.push_back({*icm_writes, "qpc_ram"});
   }

@@ -53,10 +53,12 @@ class pcie_rx_bench : public testing::TestWithParam<int> {
                                            std::array<flow_credits, 3>{{{3, 32}, {}, {}}});
     host_port.listen(host);
     host_port.connect(*nic_port);
+    arrivals = std::make_unique<pcie_arrivals>(bench.context, "pcie_rx.tlp", *nic_port,
+                                               [this] { ++told; });
     dut = std::make_unique<pcie_rx>(
         "pcie_rx", bench.nic,
-        pcie_rx::ports{*nic_port, functions, uar_writes, uar_reads, register_writes, register_reads,
-                       completions, refusals, configs, errors, [this] { ++told; }});
+        pcie_rx::ports{*nic_port, arrivals->tlps(), functions, uar_writes, uar_reads,
+                       register_writes, register_reads, completions, refusals, configs, errors});
   }
 
   /// Arrives with its first symbol at `first` and its last at `last`; its message begins there.
@@ -64,7 +66,7 @@ class pcie_rx_bench : public testing::TestWithParam<int> {
     packet->first_symbol = first;
     packet->last_symbol = last;
     packet->trace = bench.context.trace.open(first, {});
-    dut->on_tlp(packet);
+    arrivals->on_tlp(packet);
     ++arrived;
   }
 
@@ -118,6 +120,7 @@ class pcie_rx_bench : public testing::TestWithParam<int> {
   stream<config_request>& configs = bench.port<config_request>("pcie_rx.config_request", 8);
   stream<pcie_error>& errors = bench.port<pcie_error>("pcie_rx.error", 16);
   sink<pcie_error> reported{"reported", bench, errors};
+  std::unique_ptr<pcie_arrivals> arrivals;
   std::unique_ptr<pcie_rx> dut;
   unsigned told = 0;
   unsigned arrived = 0;
@@ -443,6 +446,54 @@ TEST_P(pcie_rx_bench, a_full_output_holds_back_what_is_behind_it) {
   EXPECT_EQ(dma_in.items[0].visible, 142U);
   EXPECT_EQ(waited_for(bench.context.trace, uar_in.items[64].item.trace, "credit:output"), 27'000U);
   EXPECT_EQ(waited_for(bench.context.trace, dma_in.items[0].item.trace, "order"), 27'000U);
+}
+
+TEST_P(pcie_rx_bench, a_TLP_that_waits_goes_where_its_BAR_is_by_now) {
+  sink<mmio_read> uar_read_in("uar_read_in", bench, uar_reads, 100);
+  sink<mmio_answer> refused("refused", bench, refusals);
+  for (unsigned i = 0; i < 9; ++i) {
+    arrive(read(Bar2, 8, static_cast<std::uint16_t>(i)), 10'000 + i * 1000ULL,
+           10'300 + i * 1000ULL);
+  }
+  // The ninth waits: there is room for eight. Meanwhile the BAR is taken away.
+  bench.run(60);
+  EXPECT_EQ(refused.items.size(), 0U);
+  functions.write(60, function_map{});
+  finish(8000);
+  EXPECT_EQ(uar_read_in.items.size(), 8U);
+  ASSERT_EQ(refused.items.size(), 1U);
+  EXPECT_EQ(refused.items[0].item.tag, 8U);
+  EXPECT_EQ(refused.items[0].visible, 61U + 40U);
+}
+
+TEST_P(pcie_rx_open, a_malformed_TLP_takes_its_beats) {
+  tlp* packet = write(Bar2, 256);
+  packet->header[3] = 1;  // it says one dword
+  arrive(packet, 10'000, 14'000);
+  arrive(write(Bar2, 8), 14'000, 14'500);
+  packet = write(Bar2, 256);
+  packet->header[3] = 1;
+  arrive(packet, 20'000, 21'000);
+  arrive(write(Bar2, 8), 21'000, 21'500);
+  finish(200);
+  ASSERT_EQ(uar_in.items.size(), 2U);
+  EXPECT_EQ(uar_in.items[0].visible, 54U);
+  EXPECT_EQ(uar_in.items[1].visible, 64U);  // taken in 24, behind four beats
+}
+
+TEST_P(pcie_rx_open, however_many_TLPs_are_on_their_way_none_is_lost) {
+  // More beats than the stream has room for, announced at once.
+  for (unsigned i = 0; i < 100; ++i) {
+    arrive(completion(4096, static_cast<std::uint16_t>(i)), 10'000 + i * 100'000ULL,
+           82'000 + i * 100'000ULL);
+  }
+  finish(20'000);
+  ASSERT_EQ(dma_in.items.size(), 100U);
+  for (unsigned i = 0; i < 100; ++i) {
+    EXPECT_EQ(dma_in.items[i].item.tag, i);
+    // The last of 64 beats 39 cycles after the edge of the last symbol.
+    EXPECT_EQ(dma_in.items[i].visible, 82 + i * 100 + 39 - 63);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(shuffle, pcie_rx_open, testing::Values(0, 77, 4242));

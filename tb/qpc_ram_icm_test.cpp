@@ -394,6 +394,20 @@ class recorder : public stream_tap<T> {
 /// Everything that happened to the lines: a line visible in cycle v is what was written up to v
 /// - 1.
 struct history {
+  /// A mark changes its field's bits alone; what is reserved stays.
+  template <class Line, class Change>
+  static void change(context_store::line& line, Change what) {
+    Line fields = Line::unpack(line.data());
+    context_store::line before{};
+    context_store::line after{};
+    fields.pack(before.data());
+    what(fields);
+    fields.pack(after.data());
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      line[i] ^= before[i] ^ after[i];
+    }
+  }
+
   recorder<context_write> written[2];
   recorder<qp_error> failed;
   recorder<key_invalidation> invalidated;
@@ -443,16 +457,14 @@ struct history {
         }
       }
       if (error || send_error) {
-        qpc_common common = qpc_common::unpack(line.data());
-        common.state = error ? qp_state::Err : qp_state::Sqer;
-        common.pack(line.data());
+        change<qpc_common>(line, [error](qpc_common& common) {
+          common.state = error ? qp_state::Err : qp_state::Sqer;
+        });
       }
     } else if (kind == Key) {
       for (const auto& [t, item] : invalidated.takes) {
         if (item.index == index && t < before && t > since) {
-          mkey_line key = mkey_line::unpack(line.data());
-          key.valid = 0;
-          key.pack(line.data());
+          change<mkey_line>(line, [](mkey_line& key) { key.valid = 0; });
         }
       }
     }

@@ -187,7 +187,7 @@ INSTANTIATE_TEST_SUITE_P(
         planted{"record", {"answer.data"}},
         planted{"dead",
                 {"ctx_read.valid", "ctx_read.visible", "doorbell.valid", "doorbell.blueflame"}},
-        planted{"restart", {"ctx_read.valid", "ctx_read.visible"}},
+        planted{"restart", {"ctx_read.valid", "ctx_read.visible", "write.ready"}},
         planted{"room", {"ctx_read.trace_id"}},
         planted{"timing", {"queue_doorbell.valid", "queue_doorbell.visible"}},
         planted{"early", {"doorbell.valid", "doorbell.visible"}},
@@ -195,8 +195,9 @@ INSTANTIATE_TEST_SUITE_P(
                 {"ctx_read.valid", "ctx_read.visible", "ctx_read.trace_id", "read.ready"}},
         planted{"order", {"read.ready"}}, planted{"backpressure", {"write.ready"}},
         planted{"forget", {"answer.data", "ctx_read.valid", "ctx_read.visible"}},
-        planted{"void", {"ctx_read.valid", "ctx_read.visible", "write.ready"}},
-        planted{"gone", {"doorbell.valid"}}, planted{"busy", {"doorbell.valid", "ctx_read.valid"}}),
+        planted{"void", {"ctx_read.valid", "ctx_read.visible", "ctx_read.trace_id", "write.ready"}},
+        planted{"gone", {"doorbell.valid"}},
+        planted{"busy", {"doorbell.valid", "ctx_read.valid", "read.ready"}}),
     [](const auto& run) { return std::string(run.param.variant); });
 
 }  // namespace

@@ -210,6 +210,11 @@ void add_lockstep(CLI::App& app, lockstep_arguments& to) {
       ->type_name("N")
       ->check(whole(0));
   lockstep
+      ->add_option("--reset-seed", options.reset_seed,
+                   "What flops hold before the reset and memories for ever: 0 = zeros (default)")
+      ->type_name("N")
+      ->check(whole(0));
+  lockstep
       ->add_option("--min-coverage", to.min_coverage, "Fail if less of the coverage bins is hit")
       ->type_name("PERCENT")
       ->check(CLI::Range(0.0, 100.0));

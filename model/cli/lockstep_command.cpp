@@ -203,6 +203,11 @@ int run_lockstep_command(const lockstep_arguments& arguments) {
     }
     make_output_folder(options.waves);
   }
+  if (options.reset_seed != 0 && !rtl_has_random_reset()) {
+    throw config_error(
+        "--reset-seed: the RTL of this program begins with zeros; configure with "
+        "-DCARILLON_RTL_RANDOM_RESET=ON");
+  }
   json results = json::array();
   for (const std::string& stage : stages) {
     options.stage = stage;

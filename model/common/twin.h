@@ -9,7 +9,9 @@
 // object, so both write the same traces.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +27,8 @@
 namespace carillon {
 
 class vport_table;
+struct partition_table;
+struct stream_field_desc;
 
 enum class impl_kind : std::uint8_t { model, rtl, lockstep };
 
@@ -60,7 +64,8 @@ class twin_rules {
   /// What each input may wait for, in order of precedence.
   [[nodiscard]] virtual std::vector<wait_list> waits() = 0;
 
-  /// On whose account output `port` books; `own` is the stage's.
+  /// On whose account `port` books: an output its latency, an input its waits; `own` is the
+  /// stage's.
   [[nodiscard]] virtual trace_site booked(unsigned /*port*/, trace_site own) const { return own; }
 
   /// The histories of output `port` reach the cycle in which an item becomes visible: the stage
@@ -93,10 +98,26 @@ class twin_store {
   virtual void read(unsigned line, std::uint8_t* to) const = 0;
 };
 
+/// What a stage remembers, word by word, for a comparison with the twin's memories once a run has
+/// ended.
+class twin_content {
+ public:
+  /// A word's name as the twin's port for such questions gets it, and what the twin must answer.
+  using look = std::function<void(std::span<const std::uint32_t> query,
+                                  std::span<const std::uint32_t> expected)>;
+
+  virtual ~twin_content() = default;
+
+  [[nodiscard]] virtual std::span<const stream_field_desc> word_fields() const = 0;
+  virtual void each_word(const look& compare) const = 0;
+};
+
 /// The levels that a stage reads and its twin sees, or looks things up in.
 struct twin_levels {
   const level<vport_table>* vports = nullptr;
   level<function_map>* functions = nullptr;
+  const level<partition_table>* partitions = nullptr;
+  level<std::uint64_t>* icm_base = nullptr;  ///< a change is something to do in itself
 };
 
 struct twin_request {
@@ -107,6 +128,7 @@ struct twin_request {
   std::unique_ptr<twin_rules> rules;  ///< when the twin is in charge
   twin_store* store = nullptr;        ///< of a stage that has one
   twin_levels levels = {};
+  twin_content* content = nullptr;  ///< of a stage whose twin can be asked for it
 };
 
 /// The memory beside `owner`, a stage or its rules.
@@ -114,6 +136,16 @@ template <class Owner>
 twin_store* store_of(Owner& owner) {
   if constexpr (requires { owner.store(); }) {
     return &owner.store();
+  } else {
+    return nullptr;
+  }
+}
+
+/// What `owner`, a stage or its rules, remembers.
+template <class Owner>
+twin_content* content_of(Owner& owner) {
+  if constexpr (requires { owner.content(); }) {
+    return &owner.content();
   } else {
     return nullptr;
   }
@@ -170,8 +202,8 @@ twin_instance make_twin(const std::string& name, nic_shared& nic, const typename
   if (impl != impl_kind::rtl) {
     auto model = std::make_unique<Stage>(name.c_str(), nic, io);
     if (impl == impl_kind::lockstep) {
-      made.rtl = host->accompany(
-          {Stage::Row, model->path(), nic, io.all(), nullptr, store_of(*model), levels_of(io)});
+      made.rtl = host->accompany({Stage::Row, model->path(), nic, io.all(), nullptr,
+                                  store_of(*model), levels_of(io), content_of(*model)});
     }
     made.model = std::move(model);
     return made;
@@ -179,8 +211,9 @@ twin_instance make_twin(const std::string& name, nic_shared& nic, const typename
   const trace_site site = nic.context.trace.site(name, Stage::Row);
   auto rules = std::make_unique<typename Stage::rules>(nic, site, io);
   twin_store* const store = store_of(*rules);
-  made.rtl =
-      host->replace({Stage::Row, name, nic, io.all(), std::move(rules), store, levels_of(io)});
+  twin_content* const content = content_of(*rules);
+  made.rtl = host->replace(
+      {Stage::Row, name, nic, io.all(), std::move(rules), store, levels_of(io), content});
   return made;
 }
 

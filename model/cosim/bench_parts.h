@@ -149,6 +149,7 @@ inline rtl_options rtl_options_of(const lockstep_options& options) {
   result.always = options.rtl_clock_always;
   result.audit = options.audit;
   result.variants = {{options.stage, options.variant}};
+  result.reset_seed = options.reset_seed;
   result.replay = replay_command(options);
   result.waves = options.waves;
   result.waves_from_cycle = options.waves_from;

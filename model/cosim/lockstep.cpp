@@ -159,6 +159,24 @@ void lockstep::finish() {
   if (block_->busy()) {
     differ(t, ports_.front(), "busy_o", "0, at the end of the run", "1");
   }
+  read_content([this, t](std::span<const std::uint32_t> query, std::span<const std::uint32_t> model,
+                         std::span<const std::uint32_t> rtl) {
+    for (const stream_field_desc& field : content()->word_fields()) {
+      const std::string a = hex(model.data(), field.lsb, field.width);
+      const std::string b = hex(rtl.data(), field.lsb, field.width);
+      if (a != b) {
+        failed_ = true;
+        throw lockstep_mismatch(
+            {stage_, "content", field.name, t, a, b},
+            fmt::format("{}: lockstep mismatch in cycle {} at port content: {} is {} in the model "
+                        "and {} in the RTL\n  of word {:#x}, when the run had ended\n  seed {}{}",
+                        instance_, t, field.name, a, b, query.front(), domain_.context().seed,
+                        domain_.options().replay.empty()
+                            ? std::string{}
+                            : "; to repeat: " + domain_.options().replay));
+      }
+    }
+  });
 }
 
 }  // namespace carillon

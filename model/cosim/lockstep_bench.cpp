@@ -17,6 +17,9 @@ struct bench_entry {
 constexpr bench_entry Benches[] = {
     {"packet_builder", run_packet_builder_bench},
     {"payload_dma", run_payload_dma_bench},
+    {"pcie_rx", run_pcie_rx_bench},
+    {"qpc_ram", run_qpc_ram_bench},
+    {"rx_parser", run_rx_parser_bench},
     {"tx_mac", run_tx_mac_bench},
     {"uar", run_uar_bench},
     {"wqe_fetch", run_wqe_fetch_bench},
@@ -96,6 +99,7 @@ std::string replay_command(const lockstep_options& options) {
   text += options.rtl_clock_always ? " --rtl-clock always" : "";
   text += options.audit ? " --audit" : "";
   text += options.variant.empty() ? "" : " --variant " + options.variant;
+  text += options.reset_seed == 0 ? "" : fmt::format(" --reset-seed {}", options.reset_seed);
   text += options.shuffle_seed == 0 ? "" : fmt::format(" --shuffle {}", options.shuffle_seed);
   return text;
 }

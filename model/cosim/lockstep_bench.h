@@ -32,7 +32,8 @@ struct lockstep_options {
   bool audit = false;
   std::string variant;  ///< of the RTL; "" is the twin itself
   std::uint64_t shuffle_seed = 0;
-  std::string waves;  ///< folder for the RTL's signals, "" for none
+  unsigned reset_seed = 0;  ///< of what no reset of the RTL sets, 0 for zeros
+  std::string waves;        ///< folder for the RTL's signals, "" for none
   cycle_t waves_from = 0;
   cycle_t waves_to = NeverCycle;
 };

@@ -14,7 +14,7 @@ rtl_adapter::rtl_adapter(rtl_domain& domain, twin_request&& request)
   for (unsigned port = 0; port < ports_.size(); ++port) {
     const port_state& each = ports_[port];
     if (each.stream->input()) {
-      each.stream->base().to(*this, site);
+      each.stream->base().to(*this, rules_->booked(port, site));
     } else {
       each.stream->follow(rules_.get());
       each.stream->base().from(*this, rules_->booked(port, site));
@@ -93,6 +93,12 @@ void rtl_adapter::finish() {
                    each.pins.name);
   }
   CARILLON_CHECK(!block_->busy(), "{}: the RTL is busy at the end of the run", instance_);
+  read_content([this](std::span<const std::uint32_t> query, std::span<const std::uint32_t> model,
+                      std::span<const std::uint32_t> rtl) {
+    CARILLON_CHECK(std::equal(model.begin(), model.end(), rtl.begin(), rtl.end()),
+                   "{}: at the end of the run the RTL remembers something else of word {:#x}",
+                   instance_, query.front());
+  });
 }
 
 }  // namespace carillon

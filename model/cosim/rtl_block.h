@@ -34,6 +34,9 @@ struct rtl_level {
 /// Whether the blocks of this program can write waves (CARILLON_WAVES).
 bool rtl_has_waves();
 
+/// Whether their flops begin with a seed's values (CARILLON_RTL_RANDOM_RESET).
+bool rtl_has_random_reset();
+
 /// The read port of a memory beside the block: which line it wants comes from flops, and `data` is
 /// that line, byte 0 in the most significant byte, in the same cycle.
 struct rtl_store_pins {
@@ -51,6 +54,16 @@ struct rtl_lookup {
   void* answer;
 };
 
+/// The port at which a block is asked for a word that it remembers, when a run has ended: the
+/// answer is there after one edge.
+struct rtl_content_pins {
+  std::uint8_t* ask = nullptr;
+  std::size_t query_bytes = 0;
+  void* query = nullptr;
+  std::size_t answer_bytes = 0;
+  const void* answer = nullptr;
+};
+
 /// All that a block has beside its clock and reset, each kind in the order of the stage's port
 /// table.
 struct block_pins {
@@ -58,6 +71,7 @@ struct block_pins {
   std::vector<rtl_level> levels = {};
   std::vector<rtl_lookup> lookups = {};  ///< in the order in which they are answered
   rtl_store_pins store = {};             ///< without `line` if the block has no such port
+  rtl_content_pins content = {};         ///< without `ask` likewise
 };
 
 /// A flop or memory of a block, by its path in the RTL.
@@ -107,7 +121,7 @@ void add_twin_blocks(rtl_registry& registry);
 /// broken ones.
 class rtl_registry {
  public:
-  using maker = std::function<std::unique_ptr<rtl_block>()>;
+  using maker = std::function<std::unique_ptr<rtl_block>(unsigned reset_seed)>;
 
   /// The one registry, with the twins of this build.
   static rtl_registry& instance();
@@ -115,9 +129,10 @@ class rtl_registry {
   void add(std::string_view stage, std::string_view variant, maker make);
 
   /// Throws config_error, naming what there is, if the variant is unknown. "mutation<N>" is the
-  /// twin itself with mutation N, if it was built with mutations.
-  [[nodiscard]] std::unique_ptr<rtl_block> make(std::string_view stage,
-                                                std::string_view variant) const;
+  /// twin itself with mutation N, if it was built with mutations. What no reset sets begins as
+  /// `reset_seed` says, 0 for zeros.
+  [[nodiscard]] std::unique_ptr<rtl_block> make(std::string_view stage, std::string_view variant,
+                                                unsigned reset_seed = 0) const;
 
   /// Stages with a twin in this build.
   [[nodiscard]] std::vector<std::string> stages() const;

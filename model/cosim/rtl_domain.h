@@ -26,6 +26,7 @@ struct rtl_options {
   bool always = false;
   bool audit = false;
   std::map<std::string, std::string, std::less<>> variants;  ///< by stage; absent: the twin itself
+  unsigned reset_seed = 0;                                   ///< of what no reset sets, 0 for zeros
   std::string replay;  ///< the command that repeats this run, for messages
 
   std::string waves;  ///< folder for an FST file of each block, "" for none

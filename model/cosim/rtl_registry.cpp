@@ -29,6 +29,14 @@ bool rtl_has_waves() {
 #endif
 }
 
+bool rtl_has_random_reset() {
+#ifdef CARILLON_RTL_RANDOM_RESET
+  return true;
+#else
+  return false;
+#endif
+}
+
 rtl_registry& rtl_registry::instance() {
   static rtl_registry only;
   return only;
@@ -44,10 +52,10 @@ void rtl_registry::add(std::string_view stage, std::string_view variant, maker m
   entries_.push_back({std::string(stage), std::string(variant), std::move(make)});
 }
 
-std::unique_ptr<rtl_block> rtl_registry::make(std::string_view stage,
-                                              std::string_view variant) const {
+std::unique_ptr<rtl_block> rtl_registry::make(std::string_view stage, std::string_view variant,
+                                              unsigned reset_seed) const {
   if (const unsigned mutation = mutation_of(variant); mutation != 0) {
-    auto block = make(stage, "");
+    auto block = make(stage, "", reset_seed);
     if (!block->mutate(mutation)) {
       throw config_error(fmt::format(
           "{}: the RTL in this program has no mutations; scripts/mutate.sh {} makes one that has",
@@ -58,7 +66,7 @@ std::unique_ptr<rtl_block> rtl_registry::make(std::string_view stage,
   std::string known;
   for (const entry& each : entries_) {
     if (each.stage == stage && each.variant == variant) {
-      return each.make();
+      return each.make(reset_seed);
     }
     if (each.stage == stage) {
       known += fmt::format("{}'{}'", known.empty() ? "" : ", ", each.variant);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "common/error.h"
 #include "cosim/rtl_domain.h"
@@ -23,14 +24,16 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
       instance_(request.instance),
       streams_(request.ports),
       tables_(request.levels),
-      store_(request.store) {
+      store_(request.store),
+      content_(request.content) {
   const twin_desc* desc = find_twin(stage_);
   if (desc == nullptr) {
     throw config_error(fmt::format("{}: has no RTL twin; choose {}=model", stage_, stage_));
   }
   const auto variant = domain.options().variants.find(stage_);
   block_ = rtl_registry::instance().make(
-      stage_, variant == domain.options().variants.end() ? "" : variant->second);
+      stage_, variant == domain.options().variants.end() ? "" : variant->second,
+      domain.options().reset_seed);
   const std::span<const rtl_pins> pins = block_->pins().streams;
   CARILLON_CHECK(pins.size() == desc->ports.size() && pins.size() == request.ports.size(),
                  "{}: {} streams, {} in the port table, {} in the RTL", instance_,
@@ -81,8 +84,14 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
   if (tables_.functions != nullptr) {
     tables_.functions->wakes(*this);
   }
+  if (tables_.icm_base != nullptr) {
+    tables_.icm_base->wakes(*this);
+  }
   CARILLON_CHECK((store_ != nullptr) == (block_->pins().store.line != nullptr),
                  "{}: the stage or the RTL knows a store, the other does not", instance_);
+  CARILLON_CHECK((content_ != nullptr) == (block_->pins().content.ask != nullptr),
+                 "{}: the stage or the RTL can be asked what it remembers, the other cannot",
+                 instance_);
   open_waves();
   drive_levels(0);
   drive_views(0);
@@ -288,12 +297,12 @@ void twin_driver::serve_store() {
   if (store_ == nullptr) {
     return;
   }
-  const rtl_store_pins pins = block_->pins().store;
+  const auto [which, data] = block_->pins().store;
   std::array<std::uint8_t, BeatBytes> line{};
-  store_->read(*pins.line, line.data());
+  store_->read(*which, line.data());
   // Word 0 has the last bytes.
   for (std::size_t i = 0; i < BeatBytes / 4; ++i) {
-    pins.data[BeatBytes / 4 - 1 - i] =
+    data[BeatBytes / 4 - 1 - i] =
         static_cast<std::uint32_t>(bytes::load_be<4>(line.data() + 4 * i));
   }
 }
@@ -314,6 +323,30 @@ cycle_t twin_driver::next(cycle_t t) const {
     first = std::min(first, std::max(offered, t + 1));
   }
   return first;
+}
+
+void twin_driver::read_content(const word_check& check) {
+  if (content_ == nullptr) {
+    return;
+  }
+  for (const port_state& each : ports_) {
+    *(each.stream->input() ? each.pins.valid : each.pins.ready) = 0;
+  }
+  const rtl_content_pins& pins = block_->pins().content;
+  *pins.ask = 1;
+  content_->each_word(
+      [&](std::span<const std::uint32_t> query, std::span<const std::uint32_t> expected) {
+        std::memcpy(pins.query, query.data(), std::min(pins.query_bytes, query.size_bytes()));
+        block_->settle();
+        block_->edge();
+        block_->settle();
+        std::array<std::uint32_t, MaxBeatWords> answer;
+        answer[expected.size() - 1] = 0;
+        std::memcpy(answer.data(), pins.answer, std::min(pins.answer_bytes, expected.size_bytes()));
+        check(query, expected, {answer.data(), expected.size()});
+      });
+  *pins.ask = 0;
+  block_->settle();
 }
 
 void twin_driver::idle_edge(cycle_t t) {

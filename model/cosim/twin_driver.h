@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -71,6 +72,13 @@ class twin_driver : public clocked, private twin_port::listener {
 
   void show_waves(cycle_t t, unsigned half);
 
+  /// Called with what the model remembers and with what the block does, as words of a struct.
+  using word_check =
+      std::function<void(std::span<const std::uint32_t> query, std::span<const std::uint32_t> model,
+                         std::span<const std::uint32_t> rtl)>;
+  /// Asks the block for every word that the model remembers; a run has ended.
+  void read_content(const word_check& check);
+
   void read(const port_state& port, std::uint32_t* words) const;
 
   [[nodiscard]] static bool bit(const std::uint8_t* pin) { return *pin != 0; }
@@ -82,6 +90,8 @@ class twin_driver : public clocked, private twin_port::listener {
   std::unique_ptr<rtl_block> block_;
   std::vector<port_state> ports_;
 
+  [[nodiscard]] const twin_content* content() const { return content_; }
+
  private:
   void on_taken(cycle_t t, twin_port& port) override;
   void drive_levels(cycle_t t) const;
@@ -92,6 +102,7 @@ class twin_driver : public clocked, private twin_port::listener {
   void settle_block(cycle_t t);
   [[nodiscard]] bool answer(cycle_t t, std::size_t index);
   [[nodiscard]] bool offers_input(cycle_t t) const;
+  /// A level has changed that the block acts on by itself.
   [[nodiscard]] bool transfers_output(cycle_t t) const;
   void idle_edge(cycle_t t);
   void open_waves();
@@ -108,6 +119,7 @@ class twin_driver : public clocked, private twin_port::listener {
   twin_levels tables_;  ///< that views show, and lookups are answered from
   bool waves_ = false;
   twin_store* store_;
+  twin_content* content_;
   bool settled_ = false;
   cycle_t unclocked_ = 0;  ///< first cycle without an edge
   std::uint64_t edges_ = 0;

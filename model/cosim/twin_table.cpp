@@ -8,6 +8,9 @@
 #include "cosim/frame_beats.h"
 #include "cosim/packet_builder_beats.h"
 #include "cosim/payload_dma_beats.h"
+#include "cosim/pcie_rx_beats.h"
+#include "cosim/qpc_ram_beats.h"
+#include "cosim/rx_parser_beats.h"
 #include "cosim/twin_port.h"
 #include "cosim/wqe_fetch_beats.h"
 #include "gen/stages.h"
@@ -29,6 +32,14 @@ twin_port_desc in(const char* name) {
 template <class T, class Codec = beat_codec<T>>
 twin_port_desc out(const char* name) {
   return {name, false, &make_port<T, Codec>};
+}
+
+// Levels of pcie_rx
+// ------------------------------------------------------------------------------------------------
+
+std::uint32_t pcie_rx_now(const parameters& /*params*/, std::span<stream_base* const> /*ports*/,
+                          cycle_t t) {
+  return static_cast<std::uint32_t>(t);
 }
 
 // Levels of tx_mac
@@ -91,6 +102,36 @@ void uar_gone(const twin_levels& levels, cycle_t t, std::uint32_t* words) {
   }
 }
 
+// Levels of qpc_ram
+// ------------------------------------------------------------------------------------------------
+
+template <std::int64_t parameters::nic_t::*Log>
+std::uint32_t ram_setting(const parameters& params, std::span<stream_base* const> /*ports*/,
+                          cycle_t /*t*/) {
+  return static_cast<std::uint32_t>(params.nic.*Log);
+}
+
+std::uint32_t ram_log_sets(const parameters& params, std::span<stream_base* const> /*ports*/,
+                           cycle_t /*t*/) {
+  const auto sets =
+      static_cast<std::uint64_t>(params.nic.icm_cache_lines / params.nic.icm_cache_ways);
+  return static_cast<std::uint32_t>(std::bit_width(sets) - 1);
+}
+
+std::uint64_t base_changes(const twin_levels& levels, cycle_t t) {
+  return levels.icm_base == nullptr ? 0 : levels.icm_base->changes(t);
+}
+
+void ram_host_memory(const twin_levels& levels, cycle_t /*t*/, std::uint32_t* words) {
+  words[0] = levels.icm_base != nullptr ? 1 : 0;
+}
+
+void ram_base(const twin_levels& levels, cycle_t t, std::uint32_t* words) {
+  const std::uint64_t base = levels.icm_base == nullptr ? 0 : levels.icm_base->read(t);
+  words[0] = static_cast<std::uint32_t>(base);
+  words[1] = static_cast<std::uint32_t>(base >> WordBits);
+}
+
 template <class Query, class Answer>
 twin_lookup_desc lookup(const char* name, decltype(twin_lookup_desc::answer) answer) {
   return {name, Query::Words, Answer::Words, answer};
@@ -113,6 +154,71 @@ const std::vector<twin_desc>& twins() {
                  out<packet_item, payload_beat_codec>("filled"),
                  out<payload_left, payload_note_codec>("left"), out<context_read>("key_reads"),
                  in<context_line>("key_lines")}},
+      {.stage = "pcie_rx",
+       .ports = {in<tlp_arrival, tlp_codec>("tlp"), out<mmio_write>("uar_write"),
+                 out<mmio_read>("uar_read"), out<mmio_write>("register_write"),
+                 out<mmio_read>("register_read"),
+                 out<read_completion, completion_codec>("completion"), out<mmio_answer>("refusal"),
+                 out<config_request, config_request_codec>("config"),
+                 out<pcie_error, request_error_codec>("error")},
+       .levels = {{"now", pcie_rx_now}},
+       .views = {{"windows", function_windows::Words, function_changes, pcie_rx_windows},
+                 {"resetting", ResettingWords, function_changes, pcie_rx_resetting}}},
+      {.stage = "qpc_ram",
+       .ports = {in<context_read>("rx_common_read"),
+                 out<context_line>("rx_common_line"),
+                 in<context_read>("rx_responder_read"),
+                 out<context_line>("rx_responder_line"),
+                 in<context_read>("parser_read"),
+                 out<context_line>("parser_line"),
+                 in<context_read>("parser_key_read"),
+                 out<context_line>("parser_key_line"),
+                 in<context_read>("fetch_read"),
+                 out<context_line>("fetch_line"),
+                 in<context_read>("uar_read"),
+                 out<context_line>("uar_line"),
+                 in<context_read>("builder_read"),
+                 out<context_line>("builder_line"),
+                 in<context_read>("payload_read"),
+                 out<context_line>("payload_line"),
+                 in<context_read>("responder_read"),
+                 out<context_line>("responder_line"),
+                 in<context_read>("requester_read"),
+                 out<context_line>("requester_line"),
+                 in<context_read>("completion_read"),
+                 out<context_line>("completion_line"),
+                 in<context_read>("command_read"),
+                 out<context_line>("command_line"),
+                 in<context_write, ram_write_codec>("command_write"),
+                 in<context_write, ram_write_codec>("responder_write"),
+                 in<qp_error, ram_error_codec>("requester_error"),
+                 in<qp_error, ram_error_codec>("responder_error"),
+                 in<key_invalidation, ram_strike_codec>("local_strike"),
+                 in<key_invalidation, ram_strike_codec>("remote_strike"),
+                 out<dma_read, icm_fetch_codec>("icm_fetch"),
+                 in<dma_read_done, icm_answer_codec>("icm_done"),
+                 out<dma_write, icm_store_codec>("icm_store")},
+       .levels = {{"log_qps", ram_setting<&parameters::nic_t::log_max_qp>},
+                  {"log_cqs", ram_setting<&parameters::nic_t::log_max_cq>},
+                  {"log_mkeys", ram_setting<&parameters::nic_t::log_max_mkey>},
+                  {"log_mtts", ram_setting<&parameters::nic_t::log_max_mtt_lines>},
+                  {"log_srqs", ram_setting<&parameters::nic_t::log_max_srq>},
+                  {"log_eqs", ram_setting<&parameters::nic_t::log_max_eq>},
+                  {"log_sets", ram_log_sets},
+                  {"ways", ram_setting<&parameters::nic_t::icm_cache_ways>},
+                  {"misses", ram_setting<&parameters::nic_t::icm_misses>}},
+       .lookups = {{"bounds", RamBoundsWords, 1, answer_ram_bounds}},
+       .views = {{"host_memory", 1, base_changes, ram_host_memory},
+                 {"base", 2, base_changes, ram_base}}},
+      {.stage = "rx_parser",
+       .ports = {in<frame_item, received_frame_codec>("frames"),
+                 in<qp_commit, commit_codec>("commits"), out<context_read>("common_reads"),
+                 in<context_line>("common_lines"), out<context_read>("responder_reads"),
+                 in<context_line>("responder_lines"),
+                 out<rx_packet, parsed_packet_codec>("requests"),
+                 out<rx_packet, parsed_packet_codec>("responses"),
+                 out<rx_ended, rx_end_codec>("ends")},
+       .lookups = {lookup<steer_query, steer_answer>("steer", answer_steer)}},
       {.stage = "tx_mac",
        .ports = {in<frame_item, built_frame_codec>("frame"),
                  out<frame_item, wire_frame_codec>("wire")},

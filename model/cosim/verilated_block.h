@@ -57,8 +57,14 @@ class verilated_block final : public rtl_block {
   using pin_lister = block_pins (*)(Model&);
 
   /// Assertions of the RTL end the program; a block that is broken on purpose is better without.
-  verilated_block(pin_lister pins_of, bool assertions) {
+  /// `reset_seed` counts in a build with CARILLON_RTL_RANDOM_RESET.
+  verilated_block(pin_lister pins_of, bool assertions, unsigned reset_seed) {
     context_.assertOn(assertions);
+    if (reset_seed != 0) {
+      constexpr int Random = 2;
+      context_.randReset(Random);
+      context_.randSeed(static_cast<int>(reset_seed));
+    }
 #ifdef CARILLON_WAVES
     context_.traceEverOn(true);
 #endif

@@ -51,7 +51,30 @@ inline constexpr unsigned Latency = 40;
 inline constexpr unsigned InitiationInterval = 1;
 inline constexpr unsigned Depth = 64;
 inline constexpr unsigned Outstanding = 0;
-inline constexpr unsigned MaxBeats = 1;
+inline constexpr unsigned MaxBeats = 64;
+// entries of the stream of TLPs, those that are still on the link included (assumed)
+inline constexpr unsigned TlpDepth = 512;
+// entries of each stream of reads (assumed)
+inline constexpr unsigned ReadDepth = 8;
+// entries of the stream of completions (assumed)
+inline constexpr unsigned CompletionDepth = 512;
+// entries of the stream of refusals (assumed)
+inline constexpr unsigned RefusalDepth = 8;
+// entries of the stream of configuration requests (assumed)
+inline constexpr unsigned ConfigDepth = 8;
+// entries of the stream of errors (assumed)
+inline constexpr unsigned ErrorDepth = 16;
+// functions at most: the PF and 256 VFs (reference)
+inline constexpr unsigned Functions = 257;
+inline constexpr stage_timing_desc TimingTable[] = {
+    {"tlp_depth", 512, "assumed", "entries of the stream of TLPs, those that are still on the link included"},
+    {"read_depth", 8, "assumed", "entries of each stream of reads"},
+    {"completion_depth", 512, "assumed", "entries of the stream of completions"},
+    {"refusal_depth", 8, "assumed", "entries of the stream of refusals"},
+    {"config_depth", 8, "assumed", "entries of the stream of configuration requests"},
+    {"error_depth", 16, "assumed", "entries of the stream of errors"},
+    {"functions", 257, "reference", "functions at most: the PF and 256 VFs"},
+};
 }  // namespace pcie_rx
 
 // DB_REC and BF_BUFFER per UAR page; ownership; BlueFlame bursts assembled or rejected
@@ -128,11 +151,17 @@ inline constexpr unsigned Ram = 4;
 inline constexpr unsigned ReadPorts = 2;
 // writes a cycle and bank (assumed)
 inline constexpr unsigned WritePorts = 1;
+// entries of the stream of lines to the responder, and of its requests (assumed)
+inline constexpr unsigned ResponderLines = 64;
+// entries of the stream of reads of host memory (assumed)
+inline constexpr unsigned IcmReadDepth = 64;
 inline constexpr stage_timing_desc TimingTable[] = {
     {"hop", 1, "assumed", "request to the RAM"},
     {"ram", 4, "assumed", "RAM access"},
     {"read_ports", 2, "assumed", "reads a cycle and bank"},
     {"write_ports", 1, "assumed", "writes a cycle and bank"},
+    {"responder_lines", 64, "assumed", "entries of the stream of lines to the responder, and of its requests"},
+    {"icm_read_depth", 64, "assumed", "entries of the stream of reads of host memory"},
 };
 }  // namespace qpc_ram
 
@@ -271,10 +300,26 @@ inline constexpr unsigned Header = 4;
 inline constexpr unsigned Lookup = 5;
 // verdict after the last beat (assumed)
 inline constexpr unsigned Icrc = 4;
+// packets between first beat and verdict, at most; nine are enough without a stall (assumed)
+inline constexpr unsigned Slots = 12;
+// requests between lookup and commit, at most: those in the parser, in its stream and in the
+// responder (assumed)
+inline constexpr unsigned Undecided = 48;
+// entries of either stream of context reads (assumed)
+inline constexpr unsigned ReadDepth = 8;
+// entries of the streams of requests and of responses (assumed)
+inline constexpr unsigned PacketDepth = 16;
+// entries of the stream of ends (assumed)
+inline constexpr unsigned EndDepth = 4;
 inline constexpr stage_timing_desc TimingTable[] = {
     {"header", 4, "assumed", "header states"},
     {"lookup", 5, "assumed", "context lookup"},
     {"icrc", 4, "assumed", "verdict after the last beat"},
+    {"slots", 12, "assumed", "packets between first beat and verdict, at most; nine are enough without a stall"},
+    {"undecided", 48, "assumed", "requests between lookup and commit, at most: those in the parser, in its stream and in the responder"},
+    {"read_depth", 8, "assumed", "entries of either stream of context reads"},
+    {"packet_depth", 16, "assumed", "entries of the streams of requests and of responses"},
+    {"end_depth", 4, "assumed", "entries of the stream of ends"},
 };
 }  // namespace rx_parser
 
@@ -348,8 +393,8 @@ inline constexpr stage_timing_desc TimingTable[] = {
 
 inline constexpr std::array<stage_desc, 16> StageTable = {{
     {"pcie_rx", "decode incoming TLPs: BAR hit, function, request or completion",
-     "1", "TLP receive", 40, 1, 64, 0, 1, true, false,
-     nullptr, 0},
+     "1", "TLP receive", 40, 1, 64, 0, 64, true, true,
+     stage_spec::pcie_rx::TimingTable, 7},
     {"uar", "DB_REC and BF_BUFFER per UAR page; ownership; BlueFlame bursts assembled or rejected",
      "2", "UAR", 10, 1, 16, 0, 1, true, true,
      stage_spec::uar::TimingTable, 6},
@@ -357,8 +402,8 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      "3", "WQE fetch", 150, 1, 32, 32, 16, true, true,
      stage_spec::wqe_fetch::TimingTable, 6},
     {"qpc_ram", "context RAM: lines by kind and index, read ports with fixed priority, write-first",
-     "4", "context fetch", 5, 1, 16, 0, 1, true, false,
-     stage_spec::qpc_ram::TimingTable, 4},
+     "4", "context fetch", 5, 1, 16, 0, 1, true, true,
+     stage_spec::qpc_ram::TimingTable, 6},
     {"wqe_parser", "control, remote address, atomic, datagram, data and inline segments; opcode, size, signature and key checks",
      "5", "WQE parse", 10, 1, 48, 64, 16, true, true,
      stage_spec::wqe_parser::TimingTable, 7},
@@ -378,8 +423,8 @@ inline constexpr std::array<stage_desc, 16> StageTable = {{
      "", "", 20, 1, 132, 0, 66, false, false,
      nullptr, 0},
     {"rx_parser", "the header FSM, steering to a virtual port, ICRC check, context lookup, verdict",
-     "", "", 9, 1, 132, 0, 66, true, false,
-     stage_spec::rx_parser::TimingTable, 3},
+     "", "", 9, 1, 132, 0, 66, true, true,
+     stage_spec::rx_parser::TimingTable, 8},
     {"responder", "requests of RC, UC and UD: checks, DMA writes, READs, atomics, ACKs and NAKs, receive queues",
      "", "", 15, 1, 16, 16, 1, false, false,
      nullptr, 0},

@@ -124,6 +124,171 @@ enum class packet_kind : std::uint8_t {
 
 inline constexpr unsigned PacketKindWidth = 2;
 
+// Why a request was refused. The codes are those of pcie_error_kind.
+enum class refusal_kind : std::uint8_t {
+  UnsupportedRequest = 0x0,
+  PoisonedRequest = 0x1,
+};
+
+[[nodiscard]] constexpr const char* to_string(refusal_kind x) {
+  switch (x) {
+    case refusal_kind::UnsupportedRequest:
+      return "UnsupportedRequest";
+    case refusal_kind::PoisonedRequest:
+      return "PoisonedRequest";
+  }
+  return "?";
+}
+
+inline constexpr unsigned RefusalKindWidth = 3;
+
+// What a packet is to its QP. The codes are those of rx_verdict.
+enum class rx_verdict_code : std::uint8_t {
+  Accept = 0x0,
+  Duplicate = 0x1,
+  Gap = 0x2,
+  NoQp = 0x3,
+  BadState = 0x4,
+  Response = 0x5,
+};
+
+[[nodiscard]] constexpr const char* to_string(rx_verdict_code x) {
+  switch (x) {
+    case rx_verdict_code::Accept:
+      return "Accept";
+    case rx_verdict_code::Duplicate:
+      return "Duplicate";
+    case rx_verdict_code::Gap:
+      return "Gap";
+    case rx_verdict_code::NoQp:
+      return "NoQp";
+    case rx_verdict_code::BadState:
+      return "BadState";
+    case rx_verdict_code::Response:
+      return "Response";
+  }
+  return "?";
+}
+
+inline constexpr unsigned RxVerdictCodeWidth = 3;
+
+// States of the receive parser's FSM. A packet is in one each; several packets are in flight.
+enum class rx_state : std::uint8_t {
+  StEth = 0x0,
+  StIp = 0x1,
+  StUdp = 0x2,
+  StBth = 0x3,
+  StCtxLookup = 0x4,
+  StDmaWrite = 0x5,
+  StNak = 0x6,
+  StDrop = 0x7,
+};
+
+[[nodiscard]] constexpr const char* to_string(rx_state x) {
+  switch (x) {
+    case rx_state::StEth:
+      return "StEth";
+    case rx_state::StIp:
+      return "StIp";
+    case rx_state::StUdp:
+      return "StUdp";
+    case rx_state::StBth:
+      return "StBth";
+    case rx_state::StCtxLookup:
+      return "StCtxLookup";
+    case rx_state::StDmaWrite:
+      return "StDmaWrite";
+    case rx_state::StNak:
+      return "StNak";
+    case rx_state::StDrop:
+      return "StDrop";
+  }
+  return "?";
+}
+
+inline constexpr unsigned RxStateWidth = 3;
+
+// Why a received packet ends in the parser. The codes up to Icrc are those of parse_error.
+enum class rx_refusal : std::uint8_t {
+  Nothing = 0x0,
+  EthTruncated = 0x1,
+  EthType = 0x2,
+  RoceV1 = 0x3,
+  IpTruncated = 0x4,
+  IpVersion = 0x5,
+  IpOptions = 0x6,
+  IpFragment = 0x7,
+  IpProtocol = 0x8,
+  IpLength = 0x9,
+  UdpPort = 0xa,
+  UdpLength = 0xb,
+  BthTruncated = 0xc,
+  BthVersion = 0xd,
+  BthOpcode = 0xe,
+  BthLength = 0xf,
+  BthPad = 0x10,
+  Icrc = 0x11,
+  Nobody = 0x12,
+  AlienSource = 0x13,
+  Owner = 0x14,
+  Pkey = 0x15,
+  Congestion = 0x16,
+};
+
+[[nodiscard]] constexpr const char* to_string(rx_refusal x) {
+  switch (x) {
+    case rx_refusal::Nothing:
+      return "Nothing";
+    case rx_refusal::EthTruncated:
+      return "EthTruncated";
+    case rx_refusal::EthType:
+      return "EthType";
+    case rx_refusal::RoceV1:
+      return "RoceV1";
+    case rx_refusal::IpTruncated:
+      return "IpTruncated";
+    case rx_refusal::IpVersion:
+      return "IpVersion";
+    case rx_refusal::IpOptions:
+      return "IpOptions";
+    case rx_refusal::IpFragment:
+      return "IpFragment";
+    case rx_refusal::IpProtocol:
+      return "IpProtocol";
+    case rx_refusal::IpLength:
+      return "IpLength";
+    case rx_refusal::UdpPort:
+      return "UdpPort";
+    case rx_refusal::UdpLength:
+      return "UdpLength";
+    case rx_refusal::BthTruncated:
+      return "BthTruncated";
+    case rx_refusal::BthVersion:
+      return "BthVersion";
+    case rx_refusal::BthOpcode:
+      return "BthOpcode";
+    case rx_refusal::BthLength:
+      return "BthLength";
+    case rx_refusal::BthPad:
+      return "BthPad";
+    case rx_refusal::Icrc:
+      return "Icrc";
+    case rx_refusal::Nobody:
+      return "Nobody";
+    case rx_refusal::AlienSource:
+      return "AlienSource";
+    case rx_refusal::Owner:
+      return "Owner";
+    case rx_refusal::Pkey:
+      return "Pkey";
+    case rx_refusal::Congestion:
+      return "Congestion";
+  }
+  return "?";
+}
+
+inline constexpr unsigned RxRefusalWidth = 5;
+
 // Where a field lies in the packed item; checkers print values by field name with it.
 struct stream_field_desc {
   const char* name;
@@ -475,6 +640,345 @@ struct ctx_rsp {
   bool operator==(const ctx_rsp&) const = default;
 };
 
+// A whole line for the context RAM.
+struct ram_write {
+  static constexpr unsigned Width = 540;
+  static constexpr unsigned Words = 17;
+  static constexpr const char* Name = "ram_write";
+  static constexpr std::array<stream_field_desc, 3> Fields = {{
+      {"kind", 536, 4},
+      {"index", 512, 24},
+      {"data", 0, 512},
+  }};
+
+  // table
+  line_kind kind{};
+  // line of the table
+  std::uint32_t index{};
+  // the line
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 17 * sizeof *w);
+    bytes::put_bits(w, 536, 4, static_cast<std::uint64_t>(kind));
+    bytes::put_bits(w, 512, 24, index);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static ram_write unpack(const std::uint32_t* w) {
+    ram_write x;
+    x.kind = static_cast<line_kind>(bytes::get_bits(w, 536, 4));
+    x.index = static_cast<std::uint32_t>(bytes::get_bits(w, 512, 24));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const ram_write&) const = default;
+};
+
+// A QP has failed, requester and responder to qpc_ram.
+struct ram_error {
+  static constexpr unsigned Width = 25;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "ram_error";
+  static constexpr std::array<stream_field_desc, 2> Fields = {{
+      {"qpn", 1, 24},
+      {"send_queue_only", 0, 1},
+  }};
+
+  // QP
+  std::uint32_t qpn{};
+  // its send queue alone
+  std::uint8_t send_queue_only{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 1, 24, qpn);
+    bytes::put_bits(w, 0, 1, send_queue_only);
+  }
+
+  [[nodiscard]] static ram_error unpack(const std::uint32_t* w) {
+    ram_error x;
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 1, 24));
+    x.send_queue_only = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 1));
+    return x;
+  }
+
+  bool operator==(const ram_error&) const = default;
+};
+
+// A memory key is invalidated, tx_sched and responder to qpc_ram.
+struct ram_strike {
+  static constexpr unsigned Width = 24;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "ram_strike";
+  static constexpr std::array<stream_field_desc, 1> Fields = {{
+      {"index", 0, 24},
+  }};
+
+  // index of the key
+  std::uint32_t index{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 0, 24, index);
+  }
+
+  [[nodiscard]] static ram_strike unpack(const std::uint32_t* w) {
+    ram_strike x;
+    x.index = static_cast<std::uint32_t>(bytes::get_bits(w, 0, 24));
+    return x;
+  }
+
+  bool operator==(const ram_strike&) const = default;
+};
+
+// What qpc_ram asks the partition table for each reader: whether the function reaches the line.
+struct ram_bound {
+  static constexpr unsigned Width = 44;
+  static constexpr unsigned Words = 2;
+  static constexpr const char* Name = "ram_bound";
+  static constexpr std::array<stream_field_desc, 3> Fields = {{
+      {"function_id", 28, 16},
+      {"kind", 24, 4},
+      {"index", 0, 24},
+  }};
+
+  // who asks
+  std::uint16_t function_id{};
+  // table
+  line_kind kind{};
+  // line of the table
+  std::uint32_t index{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 2 * sizeof *w);
+    bytes::put_bits(w, 28, 16, function_id);
+    bytes::put_bits(w, 24, 4, static_cast<std::uint64_t>(kind));
+    bytes::put_bits(w, 0, 24, index);
+  }
+
+  [[nodiscard]] static ram_bound unpack(const std::uint32_t* w) {
+    ram_bound x;
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 28, 16));
+    x.kind = static_cast<line_kind>(bytes::get_bits(w, 24, 4));
+    x.index = static_cast<std::uint32_t>(bytes::get_bits(w, 0, 24));
+    return x;
+  }
+
+  bool operator==(const ram_bound&) const = default;
+};
+
+// Read of a line in host memory, on behalf of the PF, qpc_ram to dma_engine.
+struct icm_fetch {
+  static constexpr unsigned Width = 72;
+  static constexpr unsigned Words = 3;
+  static constexpr const char* Name = "icm_fetch";
+  static constexpr std::array<stream_field_desc, 2> Fields = {{
+      {"address", 8, 64},
+      {"cookie", 0, 8},
+  }};
+
+  // IOVA
+  std::uint64_t address{};
+  // register of the miss, comes back with the answer
+  std::uint8_t cookie{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 3 * sizeof *w);
+    bytes::put_bits(w, 8, 64, address);
+    bytes::put_bits(w, 0, 8, cookie);
+  }
+
+  [[nodiscard]] static icm_fetch unpack(const std::uint32_t* w) {
+    icm_fetch x;
+    x.address = static_cast<std::uint64_t>(bytes::get_bits(w, 8, 64));
+    x.cookie = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 8));
+    return x;
+  }
+
+  bool operator==(const icm_fetch&) const = default;
+};
+
+// Such a read is answered, dma_engine to qpc_ram.
+struct icm_answer {
+  static constexpr unsigned Width = 523;
+  static constexpr unsigned Words = 17;
+  static constexpr const char* Name = "icm_answer";
+  static constexpr std::array<stream_field_desc, 3> Fields = {{
+      {"cookie", 515, 8},
+      {"status", 512, 3},
+      {"data", 0, 512},
+  }};
+
+  // register of the miss
+  std::uint8_t cookie{};
+  // how it ended; the bytes count only when ok
+  read_result status{};
+  // the line
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 17 * sizeof *w);
+    bytes::put_bits(w, 515, 8, cookie);
+    bytes::put_bits(w, 512, 3, static_cast<std::uint64_t>(status));
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static icm_answer unpack(const std::uint32_t* w) {
+    icm_answer x;
+    x.cookie = static_cast<std::uint8_t>(bytes::get_bits(w, 515, 8));
+    x.status = static_cast<read_result>(bytes::get_bits(w, 512, 3));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const icm_answer&) const = default;
+};
+
+// A line goes back to host memory, on behalf of the PF, qpc_ram to dma_engine.
+struct icm_store {
+  static constexpr unsigned Width = 576;
+  static constexpr unsigned Words = 18;
+  static constexpr const char* Name = "icm_store";
+  static constexpr std::array<stream_field_desc, 2> Fields = {{
+      {"address", 512, 64},
+      {"data", 0, 512},
+  }};
+
+  // IOVA
+  std::uint64_t address{};
+  // the line
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 18 * sizeof *w);
+    bytes::put_bits(w, 512, 64, address);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static icm_store unpack(const std::uint32_t* w) {
+    icm_store x;
+    x.address = static_cast<std::uint64_t>(bytes::get_bits(w, 512, 64));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const icm_store&) const = default;
+};
+
+// Which line of qpc_ram is looked at when a run has ended.
+struct ram_query {
+  static constexpr unsigned Width = 28;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "ram_query";
+  static constexpr std::array<stream_field_desc, 2> Fields = {{
+      {"kind", 24, 4},
+      {"index", 0, 24},
+  }};
+
+  // table
+  line_kind kind{};
+  // line of the table
+  std::uint32_t index{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 24, 4, static_cast<std::uint64_t>(kind));
+    bytes::put_bits(w, 0, 24, index);
+  }
+
+  [[nodiscard]] static ram_query unpack(const std::uint32_t* w) {
+    ram_query x;
+    x.kind = static_cast<line_kind>(bytes::get_bits(w, 24, 4));
+    x.index = static_cast<std::uint32_t>(bytes::get_bits(w, 0, 24));
+    return x;
+  }
+
+  bool operator==(const ram_query&) const = default;
+};
+
+// What qpc_ram remembers of a line.
+struct ram_image {
+  static constexpr unsigned Width = 518;
+  static constexpr unsigned Words = 17;
+  static constexpr const char* Name = "ram_image";
+  static constexpr std::array<stream_field_desc, 7> Fields = {{
+      {"held", 517, 1},
+      {"dirty", 516, 1},
+      {"error", 515, 1},
+      {"send_error", 514, 1},
+      {"alive", 513, 1},
+      {"struck", 512, 1},
+      {"data", 0, 512},
+  }};
+
+  // it is on the chip
+  std::uint8_t held{};
+  // memory has an older one
+  std::uint8_t dirty{};
+  // the QP has failed
+  std::uint8_t error{};
+  // its send queue has
+  std::uint8_t send_error{};
+  // the QP's last written state is not RESET
+  std::uint8_t alive{};
+  // the key is invalidated
+  std::uint8_t struck{};
+  // the line below the marks, zero if it is not held
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 17 * sizeof *w);
+    bytes::put_bits(w, 517, 1, held);
+    bytes::put_bits(w, 516, 1, dirty);
+    bytes::put_bits(w, 515, 1, error);
+    bytes::put_bits(w, 514, 1, send_error);
+    bytes::put_bits(w, 513, 1, alive);
+    bytes::put_bits(w, 512, 1, struck);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static ram_image unpack(const std::uint32_t* w) {
+    ram_image x;
+    x.held = static_cast<std::uint8_t>(bytes::get_bits(w, 517, 1));
+    x.dirty = static_cast<std::uint8_t>(bytes::get_bits(w, 516, 1));
+    x.error = static_cast<std::uint8_t>(bytes::get_bits(w, 515, 1));
+    x.send_error = static_cast<std::uint8_t>(bytes::get_bits(w, 514, 1));
+    x.alive = static_cast<std::uint8_t>(bytes::get_bits(w, 513, 1));
+    x.struck = static_cast<std::uint8_t>(bytes::get_bits(w, 512, 1));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const ram_image&) const = default;
+};
+
 // Checked work request, wqe_parser to tx_sched. All fields but first, last and data are the same
 // in every beat.
 struct work_beat {
@@ -782,8 +1286,735 @@ struct wire_beat {
   bool operator==(const wire_beat&) const = default;
 };
 
-// Posted write that hit a BAR, pcie_rx to uar. A longer one keeps its first 64 bytes; bytes
-// beyond its length are zero.
+// 64 bytes of a TLP's payload, the link to pcie_rx. All fields but first, last and data are the
+// same in every beat of a TLP; bytes beyond the payload are zero.
+struct tlp_beat {
+  static constexpr unsigned Width = 724;
+  static constexpr unsigned Words = 23;
+  static constexpr const char* Name = "tlp_beat";
+  static constexpr std::array<stream_field_desc, 8> Fields = {{
+      {"trace_id", 692, 32},
+      {"header_bytes", 687, 5},
+      {"payload_bytes", 674, 13},
+      {"last_symbol", 642, 32},
+      {"first", 641, 1},
+      {"last", 640, 1},
+      {"header", 512, 128},
+      {"data", 0, 512},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // of the header, by the framing
+  std::uint8_t header_bytes{};
+  // of the payload, by the framing
+  std::uint16_t payload_bytes{};
+  // core cycle in which what its last symbol brings enters
+  std::uint32_t last_symbol{};
+  // first beat of the TLP
+  std::uint8_t first{};
+  // last beat of the TLP
+  std::uint8_t last{};
+  // as on the link; a header of three dwords leaves the last one undefined
+  std::array<std::uint8_t, 16> header{};
+  // bytes of the payload
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 23 * sizeof *w);
+    bytes::put_bits(w, 692, 32, trace_id);
+    bytes::put_bits(w, 687, 5, header_bytes);
+    bytes::put_bits(w, 674, 13, payload_bytes);
+    bytes::put_bits(w, 642, 32, last_symbol);
+    bytes::put_bits(w, 641, 1, first);
+    bytes::put_bits(w, 640, 1, last);
+    for (unsigned i = 0; i < 4; ++i) {
+      w[19 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(header.data() + 4 * i));
+    }
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static tlp_beat unpack(const std::uint32_t* w) {
+    tlp_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 692, 32));
+    x.header_bytes = static_cast<std::uint8_t>(bytes::get_bits(w, 687, 5));
+    x.payload_bytes = static_cast<std::uint16_t>(bytes::get_bits(w, 674, 13));
+    x.last_symbol = static_cast<std::uint32_t>(bytes::get_bits(w, 642, 32));
+    x.first = static_cast<std::uint8_t>(bytes::get_bits(w, 641, 1));
+    x.last = static_cast<std::uint8_t>(bytes::get_bits(w, 640, 1));
+    for (unsigned i = 0; i < 4; ++i) {
+      bytes::store_be<4>(x.header.data() + 4 * i, w[19 - i]);
+    }
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const tlp_beat&) const = default;
+};
+
+// Where the BARs of the functions are, a level from pcie_endpoint. The window of a VF is its
+// number less one times the window's size behind that of the first.
+struct function_windows {
+  static constexpr unsigned Width = 368;
+  static constexpr unsigned Words = 12;
+  static constexpr const char* Name = "function_windows";
+  static constexpr std::array<stream_field_desc, 13> Fields = {{
+      {"pf_enable", 367, 1},
+      {"vf_enable", 366, 1},
+      {"vfs", 350, 16},
+      {"pf_base_0", 286, 64},
+      {"pf_log_0", 280, 6},
+      {"pf_base_2", 216, 64},
+      {"pf_log_2", 210, 6},
+      {"pf_base_4", 146, 64},
+      {"pf_log_4", 140, 6},
+      {"vf_base_0", 76, 64},
+      {"vf_log_0", 70, 6},
+      {"vf_base_2", 6, 64},
+      {"vf_log_2", 0, 6},
+  }};
+
+  // the PF answers to its BARs
+  std::uint8_t pf_enable{};
+  // the VFs do
+  std::uint8_t vf_enable{};
+  // how many there are
+  std::uint16_t vfs{};
+  // BAR0 of the PF
+  std::uint64_t pf_base_0{};
+  // log2 of its bytes, 0: it is not there
+  std::uint8_t pf_log_0{};
+  // BAR2 of the PF
+  std::uint64_t pf_base_2{};
+  // log2 of its bytes, 0: it is not there
+  std::uint8_t pf_log_2{};
+  // BAR4 of the PF
+  std::uint64_t pf_base_4{};
+  // log2 of its bytes, 0: it is not there
+  std::uint8_t pf_log_4{};
+  // BAR0 of the first VF
+  std::uint64_t vf_base_0{};
+  // log2 of its bytes, 0: it is not there
+  std::uint8_t vf_log_0{};
+  // BAR2 of the first VF
+  std::uint64_t vf_base_2{};
+  // log2 of its bytes, 0: it is not there
+  std::uint8_t vf_log_2{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 12 * sizeof *w);
+    bytes::put_bits(w, 367, 1, pf_enable);
+    bytes::put_bits(w, 366, 1, vf_enable);
+    bytes::put_bits(w, 350, 16, vfs);
+    bytes::put_bits(w, 286, 64, pf_base_0);
+    bytes::put_bits(w, 280, 6, pf_log_0);
+    bytes::put_bits(w, 216, 64, pf_base_2);
+    bytes::put_bits(w, 210, 6, pf_log_2);
+    bytes::put_bits(w, 146, 64, pf_base_4);
+    bytes::put_bits(w, 140, 6, pf_log_4);
+    bytes::put_bits(w, 76, 64, vf_base_0);
+    bytes::put_bits(w, 70, 6, vf_log_0);
+    bytes::put_bits(w, 6, 64, vf_base_2);
+    bytes::put_bits(w, 0, 6, vf_log_2);
+  }
+
+  [[nodiscard]] static function_windows unpack(const std::uint32_t* w) {
+    function_windows x;
+    x.pf_enable = static_cast<std::uint8_t>(bytes::get_bits(w, 367, 1));
+    x.vf_enable = static_cast<std::uint8_t>(bytes::get_bits(w, 366, 1));
+    x.vfs = static_cast<std::uint16_t>(bytes::get_bits(w, 350, 16));
+    x.pf_base_0 = static_cast<std::uint64_t>(bytes::get_bits(w, 286, 64));
+    x.pf_log_0 = static_cast<std::uint8_t>(bytes::get_bits(w, 280, 6));
+    x.pf_base_2 = static_cast<std::uint64_t>(bytes::get_bits(w, 216, 64));
+    x.pf_log_2 = static_cast<std::uint8_t>(bytes::get_bits(w, 210, 6));
+    x.pf_base_4 = static_cast<std::uint64_t>(bytes::get_bits(w, 146, 64));
+    x.pf_log_4 = static_cast<std::uint8_t>(bytes::get_bits(w, 140, 6));
+    x.vf_base_0 = static_cast<std::uint64_t>(bytes::get_bits(w, 76, 64));
+    x.vf_log_0 = static_cast<std::uint8_t>(bytes::get_bits(w, 70, 6));
+    x.vf_base_2 = static_cast<std::uint64_t>(bytes::get_bits(w, 6, 64));
+    x.vf_log_2 = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 6));
+    return x;
+  }
+
+  bool operator==(const function_windows&) const = default;
+};
+
+// 64 bytes of a completion's payload, pcie_rx to dma_engine. All fields but first, last and data
+// are the same in every beat of a completion; bytes beyond the payload are zero.
+struct completion_beat {
+  static constexpr unsigned Width = 593;
+  static constexpr unsigned Words = 19;
+  static constexpr const char* Name = "completion_beat";
+  static constexpr std::array<stream_field_desc, 10> Fields = {{
+      {"trace_id", 561, 32},
+      {"tag", 551, 10},
+      {"status", 548, 3},
+      {"poisoned", 547, 1},
+      {"byte_count", 534, 13},
+      {"lower_address", 527, 7},
+      {"length", 514, 13},
+      {"first", 513, 1},
+      {"last", 512, 1},
+      {"data", 0, 512},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // of the read
+  std::uint16_t tag{};
+  // completion status
+  std::uint8_t status{};
+  // its data are not to be used
+  std::uint8_t poisoned{};
+  // bytes still to come, this one's included
+  std::uint16_t byte_count{};
+  // low bits of the first byte's address
+  std::uint8_t lower_address{};
+  // bytes of payload, whole dwords
+  std::uint16_t length{};
+  // first beat of the completion
+  std::uint8_t first{};
+  // last beat of the completion
+  std::uint8_t last{};
+  // bytes of the payload
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 19 * sizeof *w);
+    bytes::put_bits(w, 561, 32, trace_id);
+    bytes::put_bits(w, 551, 10, tag);
+    bytes::put_bits(w, 548, 3, status);
+    bytes::put_bits(w, 547, 1, poisoned);
+    bytes::put_bits(w, 534, 13, byte_count);
+    bytes::put_bits(w, 527, 7, lower_address);
+    bytes::put_bits(w, 514, 13, length);
+    bytes::put_bits(w, 513, 1, first);
+    bytes::put_bits(w, 512, 1, last);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static completion_beat unpack(const std::uint32_t* w) {
+    completion_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 561, 32));
+    x.tag = static_cast<std::uint16_t>(bytes::get_bits(w, 551, 10));
+    x.status = static_cast<std::uint8_t>(bytes::get_bits(w, 548, 3));
+    x.poisoned = static_cast<std::uint8_t>(bytes::get_bits(w, 547, 1));
+    x.byte_count = static_cast<std::uint16_t>(bytes::get_bits(w, 534, 13));
+    x.lower_address = static_cast<std::uint8_t>(bytes::get_bits(w, 527, 7));
+    x.length = static_cast<std::uint16_t>(bytes::get_bits(w, 514, 13));
+    x.first = static_cast<std::uint8_t>(bytes::get_bits(w, 513, 1));
+    x.last = static_cast<std::uint8_t>(bytes::get_bits(w, 512, 1));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const completion_beat&) const = default;
+};
+
+// Configuration request for one dword, pcie_rx to pcie_endpoint.
+struct config_request_beat {
+  static constexpr unsigned Width = 124;
+  static constexpr unsigned Words = 4;
+  static constexpr const char* Name = "config_request_beat";
+  static constexpr std::array<stream_field_desc, 9> Fields = {{
+      {"trace_id", 92, 32},
+      {"destination", 76, 16},
+      {"type_0", 75, 1},
+      {"write", 74, 1},
+      {"offset", 62, 12},
+      {"enables", 58, 4},
+      {"value", 26, 32},
+      {"requester", 10, 16},
+      {"tag", 0, 10},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // routing ID
+  std::uint16_t destination{};
+  // of type 0: for the bus of the link
+  std::uint8_t type_0{};
+  // a write
+  std::uint8_t write{};
+  // of the dword
+  std::uint16_t offset{};
+  // its bytes that count
+  std::uint8_t enables{};
+  // of a write; byte 0 is the least significant
+  std::uint32_t value{};
+  // who asked
+  std::uint16_t requester{};
+  // number of the request
+  std::uint16_t tag{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 4 * sizeof *w);
+    bytes::put_bits(w, 92, 32, trace_id);
+    bytes::put_bits(w, 76, 16, destination);
+    bytes::put_bits(w, 75, 1, type_0);
+    bytes::put_bits(w, 74, 1, write);
+    bytes::put_bits(w, 62, 12, offset);
+    bytes::put_bits(w, 58, 4, enables);
+    bytes::put_bits(w, 26, 32, value);
+    bytes::put_bits(w, 10, 16, requester);
+    bytes::put_bits(w, 0, 10, tag);
+  }
+
+  [[nodiscard]] static config_request_beat unpack(const std::uint32_t* w) {
+    config_request_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 92, 32));
+    x.destination = static_cast<std::uint16_t>(bytes::get_bits(w, 76, 16));
+    x.type_0 = static_cast<std::uint8_t>(bytes::get_bits(w, 75, 1));
+    x.write = static_cast<std::uint8_t>(bytes::get_bits(w, 74, 1));
+    x.offset = static_cast<std::uint16_t>(bytes::get_bits(w, 62, 12));
+    x.enables = static_cast<std::uint8_t>(bytes::get_bits(w, 58, 4));
+    x.value = static_cast<std::uint32_t>(bytes::get_bits(w, 26, 32));
+    x.requester = static_cast<std::uint16_t>(bytes::get_bits(w, 10, 16));
+    x.tag = static_cast<std::uint16_t>(bytes::get_bits(w, 0, 10));
+    return x;
+  }
+
+  bool operator==(const config_request_beat&) const = default;
+};
+
+// A request that was refused, pcie_rx to pcie_endpoint.
+struct pcie_error_beat {
+  static constexpr unsigned Width = 19;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "pcie_error_beat";
+  static constexpr std::array<stream_field_desc, 2> Fields = {{
+      {"function_id", 3, 16},
+      {"kind", 0, 3},
+  }};
+
+  // whose, 0 if it is nobody's
+  std::uint16_t function_id{};
+  // why
+  refusal_kind kind{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 3, 16, function_id);
+    bytes::put_bits(w, 0, 3, static_cast<std::uint64_t>(kind));
+  }
+
+  [[nodiscard]] static pcie_error_beat unpack(const std::uint32_t* w) {
+    pcie_error_beat x;
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 3, 16));
+    x.kind = static_cast<refusal_kind>(bytes::get_bits(w, 0, 3));
+    return x;
+  }
+
+  bool operator==(const pcie_error_beat&) const = default;
+};
+
+// 64 bytes of a received Ethernet frame without FCS, rx_mac to rx_parser. All fields but last and
+// data are the same in every beat; bytes beyond the frame are zero.
+struct rx_frame_beat {
+  static constexpr unsigned Width = 576;
+  static constexpr unsigned Words = 18;
+  static constexpr const char* Name = "rx_frame_beat";
+  static constexpr std::array<stream_field_desc, 7> Fields = {{
+      {"trace_id", 544, 32},
+      {"length", 531, 13},
+      {"place", 515, 16},
+      {"icrc_known", 514, 1},
+      {"looped", 513, 1},
+      {"last", 512, 1},
+      {"data", 0, 512},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // bytes, FCS not included
+  std::uint16_t length{};
+  // byte of the packet's buffer at which the frame begins
+  std::uint16_t place{};
+  // the ICRC needs no check: nobody touched the frame since it was made
+  std::uint8_t icrc_known{};
+  // it never was on the wire
+  std::uint8_t looped{};
+  // last beat
+  std::uint8_t last{};
+  // bytes of the frame
+  std::array<std::uint8_t, 64> data{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 18 * sizeof *w);
+    bytes::put_bits(w, 544, 32, trace_id);
+    bytes::put_bits(w, 531, 13, length);
+    bytes::put_bits(w, 515, 16, place);
+    bytes::put_bits(w, 514, 1, icrc_known);
+    bytes::put_bits(w, 513, 1, looped);
+    bytes::put_bits(w, 512, 1, last);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(data.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static rx_frame_beat unpack(const std::uint32_t* w) {
+    rx_frame_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 544, 32));
+    x.length = static_cast<std::uint16_t>(bytes::get_bits(w, 531, 13));
+    x.place = static_cast<std::uint16_t>(bytes::get_bits(w, 515, 16));
+    x.icrc_known = static_cast<std::uint8_t>(bytes::get_bits(w, 514, 1));
+    x.looped = static_cast<std::uint8_t>(bytes::get_bits(w, 513, 1));
+    x.last = static_cast<std::uint8_t>(bytes::get_bits(w, 512, 1));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.data.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const rx_frame_beat&) const = default;
+};
+
+// A RoCE packet with its headers parsed and its ICRC checked, rx_parser to responder or
+// requester. What its opcode has no header for is zero; the payload stays in the packet's buffer.
+struct rx_packet_beat {
+  static constexpr unsigned Width = 1622;
+  static constexpr unsigned Words = 51;
+  static constexpr const char* Name = "rx_packet_beat";
+  static constexpr std::array<stream_field_desc, 26> Fields = {{
+      {"trace_id", 1590, 32},
+      {"verdict", 1587, 3},
+      {"function_id", 1571, 16},
+      {"qpn", 1547, 24},
+      {"opcode", 1539, 8},
+      {"solicited", 1538, 1},
+      {"ack_request", 1537, 1},
+      {"psn", 1513, 24},
+      {"remote_address", 1449, 64},
+      {"rkey", 1417, 32},
+      {"dma_length", 1385, 32},
+      {"imm", 1353, 32},
+      {"swap_add", 1289, 64},
+      {"compare", 1225, 64},
+      {"atomic_result", 1161, 64},
+      {"source_qpn", 1137, 24},
+      {"qkey", 1105, 32},
+      {"ipv6", 1104, 1},
+      {"pcp", 1101, 3},
+      {"ip_place", 1085, 16},
+      {"syndrome", 1077, 8},
+      {"msn", 1053, 24},
+      {"payload", 1040, 13},
+      {"payload_place", 1024, 16},
+      {"common", 512, 512},
+      {"responder", 0, 512},
+  }};
+
+  // message, 0 for none
+  std::uint32_t trace_id{};
+  // what it is to its QP
+  rx_verdict_code verdict{};
+  // whose virtual port it came to
+  std::uint16_t function_id{};
+  // destination QP
+  std::uint32_t qpn{};
+  // of the BTH
+  bth_opcode opcode{};
+  // solicited event
+  std::uint8_t solicited{};
+  // it must be acknowledged
+  std::uint8_t ack_request{};
+  // packet sequence number
+  std::uint32_t psn{};
+  // of RETH or AtomicETH
+  std::uint64_t remote_address{};
+  // of RETH or AtomicETH
+  std::uint32_t rkey{};
+  // of RETH
+  std::uint32_t dma_length{};
+  // immediate, or the key to invalidate
+  std::uint32_t imm{};
+  // of AtomicETH
+  std::uint64_t swap_add{};
+  // of AtomicETH
+  std::uint64_t compare{};
+  // of AtomicAckETH
+  std::uint64_t atomic_result{};
+  // of DETH
+  std::uint32_t source_qpn{};
+  // of DETH
+  std::uint32_t qkey{};
+  // its IP header is one of IPv6
+  std::uint8_t ipv6{};
+  // its priority, tagged or not
+  std::uint8_t pcp{};
+  // byte of the buffer at which the IP header begins
+  std::uint16_t ip_place{};
+  // of AETH
+  std::uint8_t syndrome{};
+  // of AETH
+  std::uint32_t msn{};
+  // bytes, padding removed
+  std::uint16_t payload{};
+  // byte of the buffer at which the payload begins
+  std::uint16_t payload_place{};
+  // the QP's common line as looked up
+  std::array<std::uint8_t, 64> common{};
+  // its responder line; zero for a response
+  std::array<std::uint8_t, 64> responder{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 51 * sizeof *w);
+    bytes::put_bits(w, 1590, 32, trace_id);
+    bytes::put_bits(w, 1587, 3, static_cast<std::uint64_t>(verdict));
+    bytes::put_bits(w, 1571, 16, function_id);
+    bytes::put_bits(w, 1547, 24, qpn);
+    bytes::put_bits(w, 1539, 8, static_cast<std::uint64_t>(opcode));
+    bytes::put_bits(w, 1538, 1, solicited);
+    bytes::put_bits(w, 1537, 1, ack_request);
+    bytes::put_bits(w, 1513, 24, psn);
+    bytes::put_bits(w, 1449, 64, remote_address);
+    bytes::put_bits(w, 1417, 32, rkey);
+    bytes::put_bits(w, 1385, 32, dma_length);
+    bytes::put_bits(w, 1353, 32, imm);
+    bytes::put_bits(w, 1289, 64, swap_add);
+    bytes::put_bits(w, 1225, 64, compare);
+    bytes::put_bits(w, 1161, 64, atomic_result);
+    bytes::put_bits(w, 1137, 24, source_qpn);
+    bytes::put_bits(w, 1105, 32, qkey);
+    bytes::put_bits(w, 1104, 1, ipv6);
+    bytes::put_bits(w, 1101, 3, pcp);
+    bytes::put_bits(w, 1085, 16, ip_place);
+    bytes::put_bits(w, 1077, 8, syndrome);
+    bytes::put_bits(w, 1053, 24, msn);
+    bytes::put_bits(w, 1040, 13, payload);
+    bytes::put_bits(w, 1024, 16, payload_place);
+    for (unsigned i = 0; i < 16; ++i) {
+      w[31 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(common.data() + 4 * i));
+    }
+    for (unsigned i = 0; i < 16; ++i) {
+      w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(responder.data() + 4 * i));
+    }
+  }
+
+  [[nodiscard]] static rx_packet_beat unpack(const std::uint32_t* w) {
+    rx_packet_beat x;
+    x.trace_id = static_cast<std::uint32_t>(bytes::get_bits(w, 1590, 32));
+    x.verdict = static_cast<rx_verdict_code>(bytes::get_bits(w, 1587, 3));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 1571, 16));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 1547, 24));
+    x.opcode = static_cast<bth_opcode>(bytes::get_bits(w, 1539, 8));
+    x.solicited = static_cast<std::uint8_t>(bytes::get_bits(w, 1538, 1));
+    x.ack_request = static_cast<std::uint8_t>(bytes::get_bits(w, 1537, 1));
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 1513, 24));
+    x.remote_address = static_cast<std::uint64_t>(bytes::get_bits(w, 1449, 64));
+    x.rkey = static_cast<std::uint32_t>(bytes::get_bits(w, 1417, 32));
+    x.dma_length = static_cast<std::uint32_t>(bytes::get_bits(w, 1385, 32));
+    x.imm = static_cast<std::uint32_t>(bytes::get_bits(w, 1353, 32));
+    x.swap_add = static_cast<std::uint64_t>(bytes::get_bits(w, 1289, 64));
+    x.compare = static_cast<std::uint64_t>(bytes::get_bits(w, 1225, 64));
+    x.atomic_result = static_cast<std::uint64_t>(bytes::get_bits(w, 1161, 64));
+    x.source_qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 1137, 24));
+    x.qkey = static_cast<std::uint32_t>(bytes::get_bits(w, 1105, 32));
+    x.ipv6 = static_cast<std::uint8_t>(bytes::get_bits(w, 1104, 1));
+    x.pcp = static_cast<std::uint8_t>(bytes::get_bits(w, 1101, 3));
+    x.ip_place = static_cast<std::uint16_t>(bytes::get_bits(w, 1085, 16));
+    x.syndrome = static_cast<std::uint8_t>(bytes::get_bits(w, 1077, 8));
+    x.msn = static_cast<std::uint32_t>(bytes::get_bits(w, 1053, 24));
+    x.payload = static_cast<std::uint16_t>(bytes::get_bits(w, 1040, 13));
+    x.payload_place = static_cast<std::uint16_t>(bytes::get_bits(w, 1024, 16));
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.common.data() + 4 * i, w[31 - i]);
+    }
+    for (unsigned i = 0; i < 16; ++i) {
+      bytes::store_be<4>(x.responder.data() + 4 * i, w[15 - i]);
+    }
+    return x;
+  }
+
+  bool operator==(const rx_packet_beat&) const = default;
+};
+
+// The responder has decided about a request and written the QP's line, responder to rx_parser.
+struct rx_commit {
+  static constexpr unsigned Width = 24;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "rx_commit";
+  static constexpr std::array<stream_field_desc, 1> Fields = {{
+      {"qpn", 0, 24},
+  }};
+
+  // QP
+  std::uint32_t qpn{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 0, 24, qpn);
+  }
+
+  [[nodiscard]] static rx_commit unpack(const std::uint32_t* w) {
+    rx_commit x;
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 0, 24));
+    return x;
+  }
+
+  bool operator==(const rx_commit&) const = default;
+};
+
+// How a packet left the receive parser, for the counters: one item a packet.
+struct rx_end {
+  static constexpr unsigned Width = 29;
+  static constexpr unsigned Words = 1;
+  static constexpr const char* Name = "rx_end";
+  static constexpr std::array<stream_field_desc, 6> Fields = {{
+      {"state", 26, 3},
+      {"refusal", 21, 5},
+      {"verdict", 18, 3},
+      {"has_port", 17, 1},
+      {"function_id", 1, 16},
+      {"marked", 0, 1},
+  }};
+
+  // StDmaWrite: to be written or an answer; StNak: to the responder with another verdict; StDrop
+  rx_state state{};
+  // why it was dropped
+  rx_refusal refusal{};
+  // of one that was not dropped
+  rx_verdict_code verdict{};
+  // a virtual port takes it
+  std::uint8_t has_port{};
+  // whose port that is
+  std::uint16_t function_id{};
+  // it has the congestion mark and was not dropped
+  std::uint8_t marked{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 1 * sizeof *w);
+    bytes::put_bits(w, 26, 3, static_cast<std::uint64_t>(state));
+    bytes::put_bits(w, 21, 5, static_cast<std::uint64_t>(refusal));
+    bytes::put_bits(w, 18, 3, static_cast<std::uint64_t>(verdict));
+    bytes::put_bits(w, 17, 1, has_port);
+    bytes::put_bits(w, 1, 16, function_id);
+    bytes::put_bits(w, 0, 1, marked);
+  }
+
+  [[nodiscard]] static rx_end unpack(const std::uint32_t* w) {
+    rx_end x;
+    x.state = static_cast<rx_state>(bytes::get_bits(w, 26, 3));
+    x.refusal = static_cast<rx_refusal>(bytes::get_bits(w, 21, 5));
+    x.verdict = static_cast<rx_verdict_code>(bytes::get_bits(w, 18, 3));
+    x.has_port = static_cast<std::uint8_t>(bytes::get_bits(w, 17, 1));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 1, 16));
+    x.marked = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 1));
+    return x;
+  }
+
+  bool operator==(const rx_end&) const = default;
+};
+
+// Addresses of a received frame, which are looked for among the virtual ports.
+struct steer_query {
+  static constexpr unsigned Width = 109;
+  static constexpr unsigned Words = 4;
+  static constexpr const char* Name = "steer_query";
+  static constexpr std::array<stream_field_desc, 4> Fields = {{
+      {"destination", 61, 48},
+      {"source", 13, 48},
+      {"has_tag", 12, 1},
+      {"vid", 0, 12},
+  }};
+
+  // MAC address
+  std::uint64_t destination{};
+  // MAC address
+  std::uint64_t source{};
+  // the frame has a tag
+  std::uint8_t has_tag{};
+  // VLAN of the tag, zero without
+  std::uint16_t vid{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 4 * sizeof *w);
+    bytes::put_bits(w, 61, 48, destination);
+    bytes::put_bits(w, 13, 48, source);
+    bytes::put_bits(w, 12, 1, has_tag);
+    bytes::put_bits(w, 0, 12, vid);
+  }
+
+  [[nodiscard]] static steer_query unpack(const std::uint32_t* w) {
+    steer_query x;
+    x.destination = static_cast<std::uint64_t>(bytes::get_bits(w, 61, 48));
+    x.source = static_cast<std::uint64_t>(bytes::get_bits(w, 13, 48));
+    x.has_tag = static_cast<std::uint8_t>(bytes::get_bits(w, 12, 1));
+    x.vid = static_cast<std::uint16_t>(bytes::get_bits(w, 0, 12));
+    return x;
+  }
+
+  bool operator==(const steer_query&) const = default;
+};
+
+// Answer to a steer_query: which enabled ports take that VLAN and have the address. What was not
+// found is zero.
+struct steer_answer {
+  static constexpr unsigned Width = 35;
+  static constexpr unsigned Words = 2;
+  static constexpr const char* Name = "steer_answer";
+  static constexpr std::array<stream_field_desc, 5> Fields = {{
+      {"source_found", 34, 1},
+      {"found", 33, 1},
+      {"function_id", 17, 16},
+      {"promiscuous_found", 16, 1},
+      {"promiscuous_id", 0, 16},
+  }};
+
+  // one has the source address
+  std::uint8_t source_found{};
+  // one has the destination
+  std::uint8_t found{};
+  // which
+  std::uint16_t function_id{};
+  // one takes what nobody else does
+  std::uint8_t promiscuous_found{};
+  // the first such port
+  std::uint16_t promiscuous_id{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 2 * sizeof *w);
+    bytes::put_bits(w, 34, 1, source_found);
+    bytes::put_bits(w, 33, 1, found);
+    bytes::put_bits(w, 17, 16, function_id);
+    bytes::put_bits(w, 16, 1, promiscuous_found);
+    bytes::put_bits(w, 0, 16, promiscuous_id);
+  }
+
+  [[nodiscard]] static steer_answer unpack(const std::uint32_t* w) {
+    steer_answer x;
+    x.source_found = static_cast<std::uint8_t>(bytes::get_bits(w, 34, 1));
+    x.found = static_cast<std::uint8_t>(bytes::get_bits(w, 33, 1));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 17, 16));
+    x.promiscuous_found = static_cast<std::uint8_t>(bytes::get_bits(w, 16, 1));
+    x.promiscuous_id = static_cast<std::uint16_t>(bytes::get_bits(w, 0, 16));
+    return x;
+  }
+
+  bool operator==(const steer_answer&) const = default;
+};
+
+// Posted write that hit a BAR, pcie_rx to uar or pcie_endpoint. A longer one keeps its first 64
+// bytes; bytes beyond its length are zero.
 struct mmio_write_beat {
   static constexpr unsigned Width = 611;
   static constexpr unsigned Words = 20;
@@ -839,7 +2070,7 @@ struct mmio_write_beat {
   bool operator==(const mmio_write_beat&) const = default;
 };
 
-// Read that hit a BAR, pcie_rx to uar.
+// Read that hit a BAR, pcie_rx to uar or pcie_endpoint.
 struct mmio_read_beat {
   static constexpr unsigned Width = 131;
   static constexpr unsigned Words = 5;
@@ -896,7 +2127,7 @@ struct mmio_read_beat {
   bool operator==(const mmio_read_beat&) const = default;
 };
 
-// Answer to a read of a BAR, uar to dma_engine.
+// Answer to a request, uar or pcie_rx to dma_engine.
 struct mmio_answer_beat {
   static constexpr unsigned Width = 171;
   static constexpr unsigned Words = 6;
@@ -1939,13 +3170,16 @@ struct vport_route {
 };
 
 using stream_types = bytes::type_list<
-    wqe_beat, fetch_command, refetch_beat, wqe_read, wqe_answer, ctx_req, ctx_rsp, work_beat,
-    frame_beat, wire_beat, mmio_write_beat, mmio_read_beat, mmio_answer_beat, doorbell_beat,
+    wqe_beat, fetch_command, refetch_beat, wqe_read, wqe_answer, ctx_req, ctx_rsp, ram_write,
+    ram_error, ram_strike, ram_bound, icm_fetch, icm_answer, icm_store, ram_query, ram_image,
+    work_beat, frame_beat, wire_beat, tlp_beat, function_windows, completion_beat,
+    config_request_beat, pcie_error_beat, rx_frame_beat, rx_packet_beat, rx_commit, rx_end,
+    steer_query, steer_answer, mmio_write_beat, mmio_read_beat, mmio_answer_beat, doorbell_beat,
     queue_doorbell_beat, packet_grant, payload_read, payload_answer, payload_beat, payload_note,
     direct_beat, vport_query, vport_view, vport_source_query, vport_source, vport_route_query,
     vport_route>;
 
-inline constexpr std::array<stream_desc, 27> StreamTable = {{
+inline constexpr std::array<stream_desc, 47> StreamTable = {{
     {"wqe_beat", 620, wqe_beat::Fields.data(), 11},
     {"fetch_command", 539, fetch_command::Fields.data(), 3},
     {"refetch_beat", 48, refetch_beat::Fields.data(), 3},
@@ -1953,9 +3187,29 @@ inline constexpr std::array<stream_desc, 27> StreamTable = {{
     {"wqe_answer", 2056, wqe_answer::Fields.data(), 3},
     {"ctx_req", 76, ctx_req::Fields.data(), 4},
     {"ctx_rsp", 573, ctx_rsp::Fields.data(), 5},
+    {"ram_write", 540, ram_write::Fields.data(), 3},
+    {"ram_error", 25, ram_error::Fields.data(), 2},
+    {"ram_strike", 24, ram_strike::Fields.data(), 1},
+    {"ram_bound", 44, ram_bound::Fields.data(), 3},
+    {"icm_fetch", 72, icm_fetch::Fields.data(), 2},
+    {"icm_answer", 523, icm_answer::Fields.data(), 3},
+    {"icm_store", 576, icm_store::Fields.data(), 2},
+    {"ram_query", 28, ram_query::Fields.data(), 2},
+    {"ram_image", 518, ram_image::Fields.data(), 7},
     {"work_beat", 965, work_beat::Fields.data(), 25},
     {"frame_beat", 581, frame_beat::Fields.data(), 10},
     {"wire_beat", 612, wire_beat::Fields.data(), 10},
+    {"tlp_beat", 724, tlp_beat::Fields.data(), 8},
+    {"function_windows", 368, function_windows::Fields.data(), 13},
+    {"completion_beat", 593, completion_beat::Fields.data(), 10},
+    {"config_request_beat", 124, config_request_beat::Fields.data(), 9},
+    {"pcie_error_beat", 19, pcie_error_beat::Fields.data(), 2},
+    {"rx_frame_beat", 576, rx_frame_beat::Fields.data(), 7},
+    {"rx_packet_beat", 1622, rx_packet_beat::Fields.data(), 26},
+    {"rx_commit", 24, rx_commit::Fields.data(), 1},
+    {"rx_end", 29, rx_end::Fields.data(), 6},
+    {"steer_query", 109, steer_query::Fields.data(), 4},
+    {"steer_answer", 35, steer_answer::Fields.data(), 5},
     {"mmio_write_beat", 611, mmio_write_beat::Fields.data(), 6},
     {"mmio_read_beat", 131, mmio_read_beat::Fields.data(), 7},
     {"mmio_answer_beat", 171, mmio_answer_beat::Fields.data(), 9},

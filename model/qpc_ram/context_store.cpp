@@ -10,6 +10,20 @@ constexpr std::size_t bank_index(context_kind kind) {
   return static_cast<std::size_t>(kind);
 }
 
+/// Changes fields of a line and leaves its other bits, reserved ones too, as they are.
+template <class Line, class Change>
+void change(context_store::line& data, Change apply) {
+  Line fields = Line::unpack(data.data());
+  context_store::line before{};
+  context_store::line after{};
+  fields.pack(before.data());
+  apply(fields);
+  fields.pack(after.data());
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    data[i] ^= static_cast<std::uint8_t>(before[i] ^ after[i]);
+  }
+}
+
 }  // namespace
 
 context_store::context_store(const context_sizes& sizes, bool on_chip) : sizes_(sizes) {
@@ -37,13 +51,11 @@ context_store::line context_store::read(context_kind kind, std::uint32_t index) 
 
 void context_store::overlay(context_kind kind, std::uint32_t index, line& data) const {
   if (kind == context_kind::qpc_common && (errors_[index] || send_errors_[index])) {
-    qpc_common common = qpc_common::unpack(data.data());
-    common.state = errors_[index] ? qp_state::Err : qp_state::Sqer;
-    common.pack(data.data());
+    change<qpc_common>(data, [&](qpc_common& common) {
+      common.state = errors_[index] ? qp_state::Err : qp_state::Sqer;
+    });
   } else if (kind == context_kind::mkey && invalid_keys_[index]) {
-    mkey_line key = mkey_line::unpack(data.data());
-    key.valid = 0;
-    key.pack(data.data());
+    change<mkey_line>(data, [](mkey_line& key) { key.valid = 0; });
   }
 }
 
@@ -82,6 +94,22 @@ void context_store::invalidate(std::uint32_t mkey) {
   if (mkey < invalid_keys_.size()) {
     invalid_keys_[mkey] = true;
   }
+}
+
+context_store::marks context_store::marks_of(context_kind kind, std::uint32_t index) const {
+  marks result;
+  if (kind == context_kind::qpc_common) {
+    result.error = errors_[index];
+    result.send_error = send_errors_[index];
+    result.alive = !in_reset_[index];
+  } else if (kind == context_kind::mkey) {
+    result.struck = invalid_keys_[index];
+  }
+  return result;
+}
+
+const context_store::line& context_store::raw(context_kind kind, std::uint32_t index) const {
+  return banks_[bank_index(kind)][index];
 }
 
 }  // namespace carillon

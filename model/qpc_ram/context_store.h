@@ -39,6 +39,19 @@ class context_store {
   void set_error(std::uint32_t qpn, bool send_queue_only = false);
   void invalidate(std::uint32_t mkey);
 
+  /// The bits over a line; false where its kind has none.
+  struct marks {
+    bool error = false;
+    bool send_error = false;
+    bool alive = false;   ///< its last written state is not RESET
+    bool struck = false;  ///< an invalidated key
+  };
+
+  // Of an index that exists:
+  [[nodiscard]] marks marks_of(context_kind kind, std::uint32_t index) const;
+  /// The line below the marks.
+  [[nodiscard]] const line& raw(context_kind kind, std::uint32_t index) const;
+
  private:
   context_sizes sizes_;
   std::array<std::vector<line>, ContextKinds> banks_;  ///< empty if the lines are elsewhere

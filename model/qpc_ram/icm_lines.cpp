@@ -12,19 +12,19 @@ constexpr std::uint16_t Pf = 0;
 
 }  // namespace
 
-icm_lines::icm_lines(nic_shared& nic, const context_sizes& sizes, const ports& connected)
+icm_lines::icm_lines(nic_shared& nic, const context_sizes& sizes, const ports& connected,
+                     bool sends)
     : nic_(nic),
       sizes_(sizes),
       io_(connected),
+      sends_(sends),
       cache_(static_cast<std::uint32_t>(nic.context.params.nic.icm_cache_lines),
              static_cast<std::uint32_t>(nic.context.params.nic.icm_cache_ways)),
-      registers_(static_cast<std::size_t>(nic.context.params.nic.icm_misses)) {
+      registers_(static_cast<std::size_t>(nic.context.params.nic.icm_misses)),
+      free_(registers_.size()) {
   if (io_.done.depth() < registers_.size()) {
     throw config_error(fmt::format("{}: depth {} is less than the {} reads that may be under way",
                                    io_.done.name(), io_.done.depth(), registers_.size()));
-  }
-  for (std::size_t i = registers_.size(); i != 0; --i) {
-    free_.push_back(static_cast<std::uint32_t>(i - 1));
   }
 }
 
@@ -55,8 +55,12 @@ std::uint32_t icm_lines::find(const context_id& id) const {
 }
 
 std::uint32_t icm_lines::take_register(const context_id& id) {
-  const std::uint32_t index = free_.back();
-  free_.pop_back();
+  // The idle one with the lowest number.
+  std::uint32_t index = 0;
+  while (registers_[index].state != miss::state_e::idle) {
+    ++index;
+  }
+  --free_;
   miss& taken = registers_[index];
   taken.id = id;
   taken.written = false;
@@ -64,8 +68,12 @@ std::uint32_t icm_lines::take_register(const context_id& id) {
   return index;
 }
 
-std::optional<context_id> icm_lines::take_answer(cycle_t t) {
-  const dma_read_done done = io_.done.take(t);
+void icm_lines::release(std::uint32_t index) {
+  registers_[index].state = miss::state_e::idle;
+  ++free_;
+}
+
+std::optional<context_id> icm_lines::take_answer(const dma_read_done& done) {
   const auto index = static_cast<std::uint32_t>(done.cookie);
   miss& answered = registers_[index];
   if (answered.outdated && !answered.written) {
@@ -77,15 +85,12 @@ std::optional<context_id> icm_lines::take_answer(cycle_t t) {
     nic_.counters.add(counter::IcmErrors);
   }
   if (failed) {
-    answered.into.reset();
-    answered.state = miss::state_e::idle;
-    free_.push_back(index);
+    release(index);
     return answered.id;
   }
   if (!answered.written) {
-    std::memcpy(answered.data.data(), answered.into.data(), BeatBytes);
+    std::memcpy(answered.data.data(), done.data.data(), BeatBytes);
   }
-  answered.into.reset();
   answered.state = miss::state_e::ready;
   ready_.push(index);
   return std::nullopt;
@@ -94,7 +99,6 @@ std::optional<context_id> icm_lines::take_answer(cycle_t t) {
 void icm_lines::read_again(std::uint32_t index) {
   miss& again = registers_[index];
   again.outdated = false;
-  again.into.reset();
   again.state = miss::state_e::wanted;
   wanted_.push(index);
 }
@@ -109,7 +113,7 @@ bool icm_lines::write(const context_id& id, const line& data) {
   }
   std::uint32_t index = find(id);
   if (index == None) {
-    if (free_.empty()) {
+    if (free_ == 0) {
       return false;
     }
     index = take_register(id);
@@ -121,23 +125,21 @@ bool icm_lines::write(const context_id& id, const line& data) {
   return true;
 }
 
-icm_lines::outcome icm_lines::fetch(const context_id& id, std::uint16_t function,
-                                    std::size_t spared) {
+icm_lines::outcome icm_lines::chance(const context_id& id, std::size_t spared) const {
   if (find(id) != None) {
     return outcome::coming;
   }
   if (base_ == 0) {
-    nic_.counters.add(counter::IcmErrors);
     return outcome::nowhere;
   }
-  if (free_.size() <= spared) {
-    return outcome::full;
-  }
+  return free_ > spared ? outcome::fetching : outcome::full;
+}
+
+void icm_lines::fetch(const context_id& id, std::uint16_t function) {
   const std::uint32_t index = take_register(id);
   registers_[index].state = miss::state_e::wanted;
   wanted_.push(index);
   nic_.counters.add_for(function, counter::IcmMisses);
-  return outcome::fetching;
 }
 
 void icm_lines::replace(cycle_t t, icm_cache::entry& place) {
@@ -158,8 +160,7 @@ void icm_lines::replace(cycle_t t, icm_cache::entry& place) {
   const std::uint32_t index = ready_.pop();
   miss& ended = registers_[index];
   cache_.put(place, ended.id, ended.data, ended.written);
-  ended.state = miss::state_e::idle;
-  free_.push_back(index);
+  release(index);
 }
 
 void icm_lines::write_back(cycle_t t, const icm_cache::entry& entry) {
@@ -167,13 +168,16 @@ void icm_lines::write_back(cycle_t t, const icm_cache::entry& entry) {
     nic_.counters.add(counter::IcmErrors);
     return;
   }
-  dma_write out;
-  out.function = Pf;
-  out.address = address_of(entry.id);
-  out.length = BeatBytes;
-  out.from = nic_.buffers.take();
-  std::memcpy(out.from.data(), entry.data.data(), BeatBytes);
-  io_.writes.push(t, stage_spec::dma_engine::RequestHop, std::move(out));
+  io_.writes.reserve(t, 1);
+  if (sends_) {
+    dma_write out;
+    out.function = Pf;
+    out.address = address_of(entry.id);
+    out.length = BeatBytes;
+    out.from = nic_.buffers.take();
+    std::memcpy(out.from.data(), entry.data.data(), BeatBytes);
+    io_.writes.push_reserved(t, stage_spec::dma_engine::RequestHop, std::move(out));
+  }
   nic_.counters.add(counter::IcmWriteBacks);
   going_.push(entry.id);
   while (going_.size() > io_.writes.depth()) {
@@ -204,14 +208,16 @@ bool icm_lines::issue(cycle_t t) {
   }
   wanted_.pop();
   next.state = miss::state_e::reading;
-  next.into = nic_.buffers.take();
-  dma_read read;
-  read.function = Pf;
-  read.address = address_of(next.id);
-  read.length = BeatBytes;
-  read.into = next.into;
-  read.cookie = index;
-  io_.reads.push(t, stage_spec::dma_engine::RequestHop, std::move(read));
+  io_.reads.reserve(t, 1);
+  if (sends_) {
+    dma_read read;
+    read.function = Pf;
+    read.address = address_of(next.id);
+    read.length = BeatBytes;
+    read.into = nic_.buffers.take();
+    read.cookie = index;
+    io_.reads.push_reserved(t, stage_spec::dma_engine::RequestHop, std::move(read));
+  }
   return !wanted_.empty();
 }
 

@@ -28,7 +28,7 @@ class icm_lines {
     stream<dma_read>& reads;
     stream<dma_read_done>& done;
     stream<dma_write>& writes;
-    const level<std::uint64_t>& base;  ///< where the PF's driver wants the contexts; 0: nowhere
+    level<std::uint64_t>& base;  ///< where the PF's driver wants the contexts; 0: nowhere
   };
 
   enum class outcome : std::uint8_t {
@@ -38,13 +38,14 @@ class icm_lines {
     nowhere    ///< there is no memory to read
   };
 
-  icm_lines(nic_shared& nic, const context_sizes& sizes, const ports& connected);
+  /// `sends`: it moves what leaves; else the RTL does, and only credits are booked here.
+  icm_lines(nic_shared& nic, const context_sizes& sizes, const ports& connected, bool sends = true);
 
   /// To be called first in each evaluation: other memory makes the chip forget what it holds.
   void follow(cycle_t t);
 
-  /// Takes an answer of the DMA engine. The context of which no line comes, if there is one.
-  [[nodiscard]] std::optional<context_id> take_answer(cycle_t t);
+  /// An answer of the DMA engine. The context of which no line comes, if there is one.
+  [[nodiscard]] std::optional<context_id> take_answer(const dma_read_done& done);
 
   /// A whole line, into the cache or a miss's register; false if none is free.
   [[nodiscard]] bool write(const context_id& id, const line& data);
@@ -73,11 +74,18 @@ class icm_lines {
 
   [[nodiscard]] bool holds(const context_id& id) const { return cache_.find(id) != nullptr; }
 
-  /// Makes the line of a context come that is not in the cache. `function` asks for it. The last
-  /// `spared` registers are not for it.
-  [[nodiscard]] outcome fetch(const context_id& id, std::uint16_t function, std::size_t spared);
+  [[nodiscard]] const icm_cache::entry* held(const context_id& id) const { return cache_.find(id); }
 
-  [[nodiscard]] bool room() const { return !free_.empty(); }
+  /// What asking for a context's line, which is not in the cache, would lead to. The last `spared`
+  /// registers are not for it.
+  [[nodiscard]] outcome chance(const context_id& id, std::size_t spared) const;
+
+  /// Makes the line come, for which there is a register. `function` asks for it.
+  void fetch(const context_id& id, std::uint16_t function);
+
+  void count_nowhere() { nic_.counters.add(counter::IcmErrors); }
+
+  [[nodiscard]] bool room() const { return free_ != 0; }
 
   /// To be called last in each evaluation: sends one read. True if another can follow in the next
   /// cycle.
@@ -95,13 +103,13 @@ class icm_lines {
     bool written = false;   ///< `data` is newer than memory
     bool outdated = false;  ///< what was read is not the contexts' memory any more
     line data{};
-    buffer_ref into;
   };
 
   static constexpr std::uint32_t None = ~std::uint32_t{0};
 
   [[nodiscard]] std::uint32_t find(const context_id& id) const;
   std::uint32_t take_register(const context_id& id);
+  void release(std::uint32_t index);
   void replace(cycle_t t, icm_cache::entry& place);
   void read_again(std::uint32_t index);
   void write_back(cycle_t t, const icm_cache::entry& entry);
@@ -110,10 +118,11 @@ class icm_lines {
   nic_shared& nic_;
   context_sizes sizes_;
   ports io_;
+  bool sends_;
   icm_cache cache_;
   std::uint64_t base_ = 0;
   std::vector<miss> registers_;
-  std::vector<std::uint32_t> free_;
+  std::size_t free_;            ///< idle ones
   ring<std::uint32_t> wanted_;  ///< their reads have not been sent
   ring<std::uint32_t> ready_;   ///< their lines are here
   ring<context_id> going_;      ///< the last lines written back, oldest first

@@ -16,7 +16,14 @@ package stages_pkg;
   localparam int unsigned PcieRxInitiationInterval = 1;
   localparam int unsigned PcieRxDepth = 64;
   localparam int unsigned PcieRxOutstanding = 0;
-  localparam int unsigned PcieRxMaxBeats = 1;
+  localparam int unsigned PcieRxMaxBeats = 64;
+  localparam int unsigned PcieRxTlpDepth = 512;
+  localparam int unsigned PcieRxReadDepth = 8;
+  localparam int unsigned PcieRxCompletionDepth = 512;
+  localparam int unsigned PcieRxRefusalDepth = 8;
+  localparam int unsigned PcieRxConfigDepth = 8;
+  localparam int unsigned PcieRxErrorDepth = 16;
+  localparam int unsigned PcieRxFunctions = 257;
 
   // DB_REC and BF_BUFFER per UAR page; ownership; BlueFlame bursts assembled or rejected
   localparam int unsigned UarLatency = 10;
@@ -55,6 +62,8 @@ package stages_pkg;
   localparam int unsigned QpcRamRam = 4;
   localparam int unsigned QpcRamReadPorts = 2;
   localparam int unsigned QpcRamWritePorts = 1;
+  localparam int unsigned QpcRamResponderLines = 64;
+  localparam int unsigned QpcRamIcmReadDepth = 64;
 
   // control, remote address, atomic, datagram, data and inline segments; opcode, size, signature
   // and key checks
@@ -127,6 +136,11 @@ package stages_pkg;
   localparam int unsigned RxParserHeader = 4;
   localparam int unsigned RxParserLookup = 5;
   localparam int unsigned RxParserIcrc = 4;
+  localparam int unsigned RxParserSlots = 12;
+  localparam int unsigned RxParserUndecided = 48;
+  localparam int unsigned RxParserReadDepth = 8;
+  localparam int unsigned RxParserPacketDepth = 16;
+  localparam int unsigned RxParserEndDepth = 4;
 
   // requests of RC, UC and UD: checks, DMA writes, READs, atomics, ACKs and NAKs, receive queues
   localparam int unsigned ResponderLatency = 15;

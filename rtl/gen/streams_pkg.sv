@@ -47,6 +47,61 @@ package streams_pkg;
     PacketKindReadResponse = 2'h3
   } packet_kind_e;
 
+  // Why a request was refused. The codes are those of pcie_error_kind.
+  typedef enum logic [2:0] {
+    RefusalKindUnsupportedRequest = 3'h0,
+    RefusalKindPoisonedRequest = 3'h1
+  } refusal_kind_e;
+
+  // What a packet is to its QP. The codes are those of rx_verdict.
+  typedef enum logic [2:0] {
+    RxVerdictCodeAccept = 3'h0,
+    RxVerdictCodeDuplicate = 3'h1,
+    RxVerdictCodeGap = 3'h2,
+    RxVerdictCodeNoQp = 3'h3,
+    RxVerdictCodeBadState = 3'h4,
+    RxVerdictCodeResponse = 3'h5
+  } rx_verdict_code_e;
+
+  // States of the receive parser's FSM. A packet is in one each; several packets are in flight.
+  typedef enum logic [2:0] {
+    RxStateStEth = 3'h0,
+    RxStateStIp = 3'h1,
+    RxStateStUdp = 3'h2,
+    RxStateStBth = 3'h3,
+    RxStateStCtxLookup = 3'h4,
+    RxStateStDmaWrite = 3'h5,
+    RxStateStNak = 3'h6,
+    RxStateStDrop = 3'h7
+  } rx_state_e;
+
+  // Why a received packet ends in the parser. The codes up to Icrc are those of parse_error.
+  typedef enum logic [4:0] {
+    RxRefusalNothing = 5'h0,
+    RxRefusalEthTruncated = 5'h1,
+    RxRefusalEthType = 5'h2,
+    RxRefusalRoceV1 = 5'h3,
+    RxRefusalIpTruncated = 5'h4,
+    RxRefusalIpVersion = 5'h5,
+    RxRefusalIpOptions = 5'h6,
+    RxRefusalIpFragment = 5'h7,
+    RxRefusalIpProtocol = 5'h8,
+    RxRefusalIpLength = 5'h9,
+    RxRefusalUdpPort = 5'ha,
+    RxRefusalUdpLength = 5'hb,
+    RxRefusalBthTruncated = 5'hc,
+    RxRefusalBthVersion = 5'hd,
+    RxRefusalBthOpcode = 5'he,
+    RxRefusalBthLength = 5'hf,
+    RxRefusalBthPad = 5'h10,
+    RxRefusalIcrc = 5'h11,
+    RxRefusalNobody = 5'h12,
+    RxRefusalAlienSource = 5'h13,
+    RxRefusalOwner = 5'h14,
+    RxRefusalPkey = 5'h15,
+    RxRefusalCongestion = 5'h16
+  } rx_refusal_e;
+
   // 64 bytes of a send WQE, wqe_fetch to wqe_parser. All fields but first, last and data are the
   // same in every beat of a WQE; bytes beyond the WQE are zero.
   typedef struct packed {
@@ -117,6 +172,76 @@ package streams_pkg;
   } ctx_rsp_t;
   localparam int unsigned CtxRspWidth = 573;
 
+  // A whole line for the context RAM.
+  typedef struct packed {
+    logic [3:0] kind;  // table; line_kind_e
+    logic [23:0] index;  // line of the table
+    logic [511:0] data;  // the line
+  } ram_write_t;
+  localparam int unsigned RamWriteWidth = 540;
+
+  // A QP has failed, requester and responder to qpc_ram.
+  typedef struct packed {
+    logic [23:0] qpn;  // QP
+    logic send_queue_only;  // its send queue alone
+  } ram_error_t;
+  localparam int unsigned RamErrorWidth = 25;
+
+  // A memory key is invalidated, tx_sched and responder to qpc_ram.
+  typedef struct packed {
+    logic [23:0] index;  // index of the key
+  } ram_strike_t;
+  localparam int unsigned RamStrikeWidth = 24;
+
+  // What qpc_ram asks the partition table for each reader: whether the function reaches the line.
+  typedef struct packed {
+    logic [15:0] function_id;  // who asks
+    logic [3:0] kind;  // table; line_kind_e
+    logic [23:0] index;  // line of the table
+  } ram_bound_t;
+  localparam int unsigned RamBoundWidth = 44;
+
+  // Read of a line in host memory, on behalf of the PF, qpc_ram to dma_engine.
+  typedef struct packed {
+    logic [63:0] address;  // IOVA
+    logic [7:0] cookie;  // register of the miss, comes back with the answer
+  } icm_fetch_t;
+  localparam int unsigned IcmFetchWidth = 72;
+
+  // Such a read is answered, dma_engine to qpc_ram.
+  typedef struct packed {
+    logic [7:0] cookie;  // register of the miss
+    logic [2:0] status;  // how it ended; the bytes count only when ok; read_result_e
+    logic [511:0] data;  // the line
+  } icm_answer_t;
+  localparam int unsigned IcmAnswerWidth = 523;
+
+  // A line goes back to host memory, on behalf of the PF, qpc_ram to dma_engine.
+  typedef struct packed {
+    logic [63:0] address;  // IOVA
+    logic [511:0] data;  // the line
+  } icm_store_t;
+  localparam int unsigned IcmStoreWidth = 576;
+
+  // Which line of qpc_ram is looked at when a run has ended.
+  typedef struct packed {
+    logic [3:0] kind;  // table; line_kind_e
+    logic [23:0] index;  // line of the table
+  } ram_query_t;
+  localparam int unsigned RamQueryWidth = 28;
+
+  // What qpc_ram remembers of a line.
+  typedef struct packed {
+    logic held;  // it is on the chip
+    logic dirty;  // memory has an older one
+    logic error;  // the QP has failed
+    logic send_error;  // its send queue has
+    logic alive;  // the QP's last written state is not RESET
+    logic struck;  // the key is invalidated
+    logic [511:0] data;  // the line below the marks, zero if it is not held
+  } ram_image_t;
+  localparam int unsigned RamImageWidth = 518;
+
   // Checked work request, wqe_parser to tx_sched. All fields but first, last and data are the
   // same in every beat.
   typedef struct packed {
@@ -180,8 +305,161 @@ package streams_pkg;
   } wire_beat_t;
   localparam int unsigned WireBeatWidth = 612;
 
-  // Posted write that hit a BAR, pcie_rx to uar. A longer one keeps its first 64 bytes; bytes
-  // beyond its length are zero.
+  // 64 bytes of a TLP's payload, the link to pcie_rx. All fields but first, last and data are the
+  // same in every beat of a TLP; bytes beyond the payload are zero.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [4:0] header_bytes;  // of the header, by the framing
+    logic [12:0] payload_bytes;  // of the payload, by the framing
+    logic [31:0] last_symbol;  // core cycle in which what its last symbol brings enters
+    logic first;  // first beat of the TLP
+    logic last;  // last beat of the TLP
+    logic [127:0] header;  // as on the link; a header of three dwords leaves the last one undefined
+    logic [511:0] data;  // bytes of the payload
+  } tlp_beat_t;
+  localparam int unsigned TlpBeatWidth = 724;
+
+  // Where the BARs of the functions are, a level from pcie_endpoint. The window of a VF is its
+  // number less one times the window's size behind that of the first.
+  typedef struct packed {
+    logic pf_enable;  // the PF answers to its BARs
+    logic vf_enable;  // the VFs do
+    logic [15:0] vfs;  // how many there are
+    logic [63:0] pf_base_0;  // BAR0 of the PF
+    logic [5:0] pf_log_0;  // log2 of its bytes, 0: it is not there
+    logic [63:0] pf_base_2;  // BAR2 of the PF
+    logic [5:0] pf_log_2;  // log2 of its bytes, 0: it is not there
+    logic [63:0] pf_base_4;  // BAR4 of the PF
+    logic [5:0] pf_log_4;  // log2 of its bytes, 0: it is not there
+    logic [63:0] vf_base_0;  // BAR0 of the first VF
+    logic [5:0] vf_log_0;  // log2 of its bytes, 0: it is not there
+    logic [63:0] vf_base_2;  // BAR2 of the first VF
+    logic [5:0] vf_log_2;  // log2 of its bytes, 0: it is not there
+  } function_windows_t;
+  localparam int unsigned FunctionWindowsWidth = 368;
+
+  // 64 bytes of a completion's payload, pcie_rx to dma_engine. All fields but first, last and
+  // data are the same in every beat of a completion; bytes beyond the payload are zero.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [9:0] tag;  // of the read
+    logic [2:0] status;  // completion status
+    logic poisoned;  // its data are not to be used
+    logic [12:0] byte_count;  // bytes still to come, this one's included
+    logic [6:0] lower_address;  // low bits of the first byte's address
+    logic [12:0] length;  // bytes of payload, whole dwords
+    logic first;  // first beat of the completion
+    logic last;  // last beat of the completion
+    logic [511:0] data;  // bytes of the payload
+  } completion_beat_t;
+  localparam int unsigned CompletionBeatWidth = 593;
+
+  // Configuration request for one dword, pcie_rx to pcie_endpoint.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [15:0] destination;  // routing ID
+    logic type_0;  // of type 0: for the bus of the link
+    logic write;  // a write
+    logic [11:0] offset;  // of the dword
+    logic [3:0] enables;  // its bytes that count
+    logic [31:0] value;  // of a write; byte 0 is the least significant
+    logic [15:0] requester;  // who asked
+    logic [9:0] tag;  // number of the request
+  } config_request_beat_t;
+  localparam int unsigned ConfigRequestBeatWidth = 124;
+
+  // A request that was refused, pcie_rx to pcie_endpoint.
+  typedef struct packed {
+    logic [15:0] function_id;  // whose, 0 if it is nobody's
+    logic [2:0] kind;  // why; refusal_kind_e
+  } pcie_error_beat_t;
+  localparam int unsigned PcieErrorBeatWidth = 19;
+
+  // 64 bytes of a received Ethernet frame without FCS, rx_mac to rx_parser. All fields but last
+  // and data are the same in every beat; bytes beyond the frame are zero.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [12:0] length;  // bytes, FCS not included
+    logic [15:0] place;  // byte of the packet's buffer at which the frame begins
+    logic icrc_known;  // the ICRC needs no check: nobody touched the frame since it was made
+    logic looped;  // it never was on the wire
+    logic last;  // last beat
+    logic [511:0] data;  // bytes of the frame
+  } rx_frame_beat_t;
+  localparam int unsigned RxFrameBeatWidth = 576;
+
+  // A RoCE packet with its headers parsed and its ICRC checked, rx_parser to responder or
+  // requester. What its opcode has no header for is zero; the payload stays in the packet's
+  // buffer.
+  typedef struct packed {
+    logic [31:0] trace_id;  // message, 0 for none
+    logic [2:0] verdict;  // what it is to its QP; rx_verdict_code_e
+    logic [15:0] function_id;  // whose virtual port it came to
+    logic [23:0] qpn;  // destination QP
+    logic [7:0] opcode;  // of the BTH; bth_opcode_e
+    logic solicited;  // solicited event
+    logic ack_request;  // it must be acknowledged
+    logic [23:0] psn;  // packet sequence number
+    logic [63:0] remote_address;  // of RETH or AtomicETH
+    logic [31:0] rkey;  // of RETH or AtomicETH
+    logic [31:0] dma_length;  // of RETH
+    logic [31:0] imm;  // immediate, or the key to invalidate
+    logic [63:0] swap_add;  // of AtomicETH
+    logic [63:0] compare;  // of AtomicETH
+    logic [63:0] atomic_result;  // of AtomicAckETH
+    logic [23:0] source_qpn;  // of DETH
+    logic [31:0] qkey;  // of DETH
+    logic ipv6;  // its IP header is one of IPv6
+    logic [2:0] pcp;  // its priority, tagged or not
+    logic [15:0] ip_place;  // byte of the buffer at which the IP header begins
+    logic [7:0] syndrome;  // of AETH
+    logic [23:0] msn;  // of AETH
+    logic [12:0] payload;  // bytes, padding removed
+    logic [15:0] payload_place;  // byte of the buffer at which the payload begins
+    logic [511:0] common;  // the QP's common line as looked up
+    logic [511:0] responder;  // its responder line; zero for a response
+  } rx_packet_beat_t;
+  localparam int unsigned RxPacketBeatWidth = 1622;
+
+  // The responder has decided about a request and written the QP's line, responder to rx_parser.
+  typedef struct packed {
+    logic [23:0] qpn;  // QP
+  } rx_commit_t;
+  localparam int unsigned RxCommitWidth = 24;
+
+  // How a packet left the receive parser, for the counters: one item a packet.
+  typedef struct packed {
+    logic [2:0] state;
+    logic [4:0] refusal;  // why it was dropped; rx_refusal_e
+    logic [2:0] verdict;  // of one that was not dropped; rx_verdict_code_e
+    logic has_port;  // a virtual port takes it
+    logic [15:0] function_id;  // whose port that is
+    logic marked;  // it has the congestion mark and was not dropped
+  } rx_end_t;
+  localparam int unsigned RxEndWidth = 29;
+
+  // Addresses of a received frame, which are looked for among the virtual ports.
+  typedef struct packed {
+    logic [47:0] destination;  // MAC address
+    logic [47:0] source;  // MAC address
+    logic has_tag;  // the frame has a tag
+    logic [11:0] vid;  // VLAN of the tag, zero without
+  } steer_query_t;
+  localparam int unsigned SteerQueryWidth = 109;
+
+  // Answer to a steer_query: which enabled ports take that VLAN and have the address. What was
+  // not found is zero.
+  typedef struct packed {
+    logic source_found;  // one has the source address
+    logic found;  // one has the destination
+    logic [15:0] function_id;  // which
+    logic promiscuous_found;  // one takes what nobody else does
+    logic [15:0] promiscuous_id;  // the first such port
+  } steer_answer_t;
+  localparam int unsigned SteerAnswerWidth = 35;
+
+  // Posted write that hit a BAR, pcie_rx to uar or pcie_endpoint. A longer one keeps its first 64
+  // bytes; bytes beyond its length are zero.
   typedef struct packed {
     logic [31:0] trace_id;  // message, 0 for none
     logic [15:0] function_id;  // function whose BAR it hit
@@ -192,7 +470,7 @@ package streams_pkg;
   } mmio_write_beat_t;
   localparam int unsigned MmioWriteBeatWidth = 611;
 
-  // Read that hit a BAR, pcie_rx to uar.
+  // Read that hit a BAR, pcie_rx to uar or pcie_endpoint.
   typedef struct packed {
     logic [31:0] trace_id;  // message, 0 for none
     logic [15:0] function_id;  // function whose BAR it hit
@@ -204,7 +482,7 @@ package streams_pkg;
   } mmio_read_beat_t;
   localparam int unsigned MmioReadBeatWidth = 131;
 
-  // Answer to a read of a BAR, uar to dma_engine.
+  // Answer to a request, uar or pcie_rx to dma_engine.
   typedef struct packed {
     logic [31:0] trace_id;  // message, 0 for none
     logic [15:0] function_id;  // function that answers

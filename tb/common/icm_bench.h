@@ -77,7 +77,7 @@ class icm_memory : public stage {
       }
       const cycle_t due = t + delay + (jitter == 0 ? 0 : random_.below(jitter));
       const cycle_t visible = std::max(due, done_.port_free());
-      done_.push(t, static_cast<unsigned>(visible - t), {in.trace, in.cookie, status});
+      done_.push(t, static_cast<unsigned>(visible - t), {in.trace, in.cookie, status, in.into});
     }
   }
 

@@ -77,10 +77,10 @@ struct pcie_bench {
         configs(bench.port<config_request>("configs")),
         request_errors(bench.port<pcie_error>("request_errors", 16)),
         completion_errors(bench.port<pcie_error>("completion_errors", 16)),
+        arrivals(bench.context, "pcie_rx.tlp", port, [this] { dut.on_credits(); }),
         receive("pcie_rx", bench.nic,
-                pcie_rx::ports{port, functions, uar_writes, uar_reads, register_writes,
-                               register_reads, completions, refusals, configs, request_errors,
-                               [this] { dut.on_credits(); }}),
+                {port, arrivals.tlps(), functions, uar_writes, uar_reads, register_writes,
+                 register_reads, completions, refusals, configs, request_errors}),
         dut("dma_engine", bench.nic,
             dma_engine::ports{port,
                               {{fetch.reads, fetch.done, fetch.name},
@@ -188,6 +188,7 @@ struct pcie_bench {
   stream<config_request>& configs;
   stream<pcie_error>& request_errors;
   stream<pcie_error>& completion_errors;
+  pcie_arrivals arrivals;
   pcie_rx receive;
   dma_engine dut;
   source<dma_write> receives;

@@ -76,9 +76,10 @@ struct pcie_side {
         queue_reads(context, "queue_reads" + suffix, 4),
         queue_data(context, "queue_data" + suffix, 16),
         queue_writes(context, "queue_writes" + suffix, 32, 9),
+        arrivals(context, "pcie_rx.tlp" + suffix, port, [this] { dma.on_credits(); }),
         receive(("pcie_rx" + suffix).c_str(), shared,
-                {port, functions, uar_writes, uar_reads, register_writes, register_reads,
-                 completions, refusals, configs, request_errors, [this] { dma.on_credits(); }}),
+                {port, arrivals.tlps(), functions, uar_writes, uar_reads, register_writes,
+                 register_reads, completions, refusals, configs, request_errors}),
         dma(("dma_engine" + suffix).c_str(), shared,
             {port,
              {{queue_reads, queue_data, "pcie_endpoint"}},
@@ -89,7 +90,6 @@ struct pcie_side {
              completion_errors}),
         uar_read_drain("uar_read_drain" + suffix, context, uar_reads) {
     host.bus.port.connect(port);
-    port.listen(receive);
     slot.adopt({placed_pf()});
   }
 
@@ -118,6 +118,7 @@ struct pcie_side {
   stream<dma_read> queue_reads;
   stream<dma_read_done> queue_data;
   stream<dma_write> queue_writes;
+  pcie_arrivals arrivals;
   pcie_rx receive;
   dma_engine dma;
   drain<mmio_read> uar_read_drain;

@@ -114,7 +114,6 @@ class peer_bench : private frame_sink, private wire_listener {
   std::vector<seen_packet> packets;
   std::vector<completion> sends;
   std::vector<completion> receives;
-  std::unique_ptr<queue_pair> qp;
   memory_region buffer;
 
   [[nodiscard]] std::uint64_t count(counter which) const;
@@ -157,6 +156,7 @@ class peer_bench : private frame_sink, private wire_listener {
   uar_handle* uar = nullptr;
   std::unique_ptr<completion_queue> send_cq;
   std::unique_ptr<completion_queue> receive_cq;
+  std::unique_ptr<queue_pair> qp;
 
  private:
   buffer_pool frames_;

@@ -32,6 +32,12 @@ def summary(out):
     return _without_effort(whole)
 
 
+def simulated_ms(out):
+    """Simulated time of all points of a run."""
+    whole = summary(out)
+    return sum(each["simulated_ns"] for each in whole.get("points", {"": whole}).values()) / 1e6
+
+
 def _without_effort(value):
     if isinstance(value, dict):
         return {key: _without_effort(each) for key, each in value.items()

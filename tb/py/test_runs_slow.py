@@ -40,9 +40,11 @@ class each_scenario(unittest.TestCase):
             expected = carillon_runs.stage_traces(model)
             self.assertTrue(expected)
             self.assertTrue(all(len(text.splitlines()) > 100 for text in expected.values()))
-            for name, options in (("rtl", ("--impl", "all=rtl")),
-                                  ("lockstep", ("--impl", "all=lockstep")),
-                                  ("always", ("--impl", "all=rtl", "--rtl-clock", "always"))):
+            ways = {"rtl": ("--impl", "all=rtl"), "lockstep": ("--impl", "all=lockstep")}
+            # Idle stretches cost as much as busy ones then.
+            if carillon_runs.simulated_ms(model) < 0.2:
+                ways["always"] = ("--impl", "all=rtl", "--rtl-clock", "always")
+            for name, options in ways.items():
                 other = self.run_ok(scenario, f"{base}-{name}", "--trace", "stages", *options)
                 self.assertTrue(carillon_runs.stage_traces(other) == expected,
                                 f"{scenario.name}: {name} differs from the model")

@@ -25,10 +25,8 @@ class flr_with_twins : public bench::bus_bench {
     };
     build({"nic.total_vfs=8"}, 2);
     run_digest digest(system_->context);
-    device first(home().host, home().slot, 1, home().adapter.shared().posted,
-                 gid_of_ipv4(0x0a000003));
-    device second(home().host, home().slot, 2, home().adapter.shared().posted,
-                  gid_of_ipv4(0x0a000004));
+    device first(home().host, home().slot, 1, posted(), gid_of_ipv4(0x0a000003));
+    device second(home().host, home().slot, 2, posted(), gid_of_ipv4(0x0a000004));
     device_settings settings;
     settings.sriov = true;
     settings.vfs = 2;
@@ -70,6 +68,8 @@ class flr_with_twins : public bench::bus_bench {
   }
 
  private:
+  [[nodiscard]] posted_work& posted() { return home().adapter.shared().posted; }
+
   rendezvous start_{2};
 };
 
