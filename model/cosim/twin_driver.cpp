@@ -329,7 +329,7 @@ cycle_t twin_driver::next(cycle_t t) const {
   return first;
 }
 
-void twin_driver::read_content(const word_check& check) {
+void twin_driver::read_content(content_words which, const word_check& check) {
   if (content_ == nullptr) {
     return;
   }
@@ -339,11 +339,10 @@ void twin_driver::read_content(const word_check& check) {
   const rtl_content_pins& pins = block_->pins().content;
   *pins.ask = 1;
   content_->each_word(
-      [&](std::span<const std::uint32_t> query, std::span<const std::uint32_t> expected) {
+      which, [&](std::span<const std::uint32_t> query, std::span<const std::uint32_t> expected) {
         std::memcpy(pins.query, query.data(), std::min(pins.query_bytes, query.size_bytes()));
         block_->settle();
         block_->edge();
-        block_->settle();
         std::array<std::uint32_t, MaxBeatWords> answer;
         answer[expected.size() - 1] = 0;
         std::memcpy(answer.data(), pins.answer, std::min(pins.answer_bytes, expected.size_bytes()));
