@@ -141,6 +141,8 @@ void tx_sched_rules::settle(cycle_t t) {
   if (const auto item = std::exchange(response_.taken, {})) {
     hold_response(t, *item);
   }
+  mark_waits_ = false;
+  note_waits_ = false;
   send_marks(t);
   send_notes(t);
   report_failures(t);
@@ -162,12 +164,9 @@ void tx_sched_rules::settle(cycle_t t) {
   if (responses_were_full_ && !responses_full()) {
     wake(t + 1);
   }
-  if (!marks_.empty() || !noting_.empty()) {
-    if (ports_.sent.has_credit(t)) {
-      wake(t + 1);
-    } else {
-      ports_.sent.ask_credit(t);
-    }
+  // Whoever is first now looks for room in the next cycle, however often anybody looks here.
+  if ((!marks_.empty() && !mark_waits_) || (!noting_.empty() && !note_waits_)) {
+    wake(t + 1);
   }
 }
 

@@ -230,6 +230,8 @@ class tx_sched_rules final : public twin_rules {
   cycle_t settled_ = NeverCycle;
   cycle_t next_ = NeverCycle;
   cycle_t sent_free_ = 0;  ///< of the notes' stream: the RTL pushes later
+  bool mark_waits_ = false;  ///< the first in line has found no room in this cycle
+  bool note_waits_ = false;
   bool slots_were_full_ = false;
   bool responses_were_full_ = false;
   input_tap<work_item> work_;
