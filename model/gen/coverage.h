@@ -116,9 +116,10 @@ enum class bin : std::uint16_t {
   OpcodeUcWriteOnlyImmediate,
   OpcodeUdSendOnly,
   OpcodeUdSendOnlyImmediate,
+  OpcodeCnp,
 };
 
-inline constexpr std::array<coverage_bin_desc, 87> Table = {{
+inline constexpr std::array<coverage_bin_desc, 88> Table = {{
     {"packet.filled",
      "a packet with a payload from memory",
      ""},
@@ -379,6 +380,9 @@ inline constexpr std::array<coverage_bin_desc, 87> Table = {{
      ""},
     {"opcode.UdSendOnlyImmediate",
      "a packet UdSendOnlyImmediate",
+     ""},
+    {"opcode.Cnp",
+     "a CNP",
      ""},
 }};
 
@@ -1294,7 +1298,6 @@ enum class bin : std::uint16_t {
   RefusedAlienSource,
   RefusedOwner,
   RefusedPkey,
-  RefusedCongestion,
   VerdictAccept,
   VerdictDuplicate,
   VerdictGap,
@@ -1333,7 +1336,7 @@ enum class bin : std::uint16_t {
   WaitCreditResponse,
 };
 
-inline constexpr std::array<coverage_bin_desc, 122> Table = {{
+inline constexpr std::array<coverage_bin_desc, 121> Table = {{
     {"frame.shorter_than_a_header",
      "a frame shorter than an Ethernet header",
      ""},
@@ -1588,9 +1591,6 @@ inline constexpr std::array<coverage_bin_desc, 122> Table = {{
      ""},
     {"refused.Pkey",
      "a packet that ends with Pkey",
-     ""},
-    {"refused.Congestion",
-     "a packet that ends with Congestion",
      ""},
     {"verdict.Accept",
      "a request that its QP takes",
