@@ -182,6 +182,7 @@ TEST(rate_control, a_reset_ends_the_rate) {
   b.charge(3 * Us, 100);  // was on its way
   b.run(200 * Us);
   EXPECT_THAT(b.rates(), ElementsAre(sixteenths(12), 0U));
+  EXPECT_EQ(b.values().back().item.current, 0U);
 }
 
 TEST(rate_control, a_reset_while_dcqcn_works_on_the_qp_ends_the_rate_too) {

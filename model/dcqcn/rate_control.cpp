@@ -266,6 +266,7 @@ void rate_control::forget(std::uint32_t qpn) {
   slots_[qpn] = NoSlot;
   due_.clear(slot);
   limit(slot, 0);
+  values_.push({{}, qpn, 0, 0});  // one may be on its way
   context.used = false;
   const bool listed = !context.busy && !context.events.empty();
   context.events.clear();

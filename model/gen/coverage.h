@@ -1314,6 +1314,7 @@ enum class bin : std::uint16_t {
   RequestSqDraining,
   RequestErr,
   RequestErrorBit,
+  ResponseCnp,
   ResponseReset,
   ResponseSqer,
   ResponseInit,
@@ -1336,7 +1337,7 @@ enum class bin : std::uint16_t {
   WaitCreditResponse,
 };
 
-inline constexpr std::array<coverage_bin_desc, 121> Table = {{
+inline constexpr std::array<coverage_bin_desc, 122> Table = {{
     {"frame.shorter_than_a_header",
      "a frame shorter than an Ethernet header",
      ""},
@@ -1639,6 +1640,9 @@ inline constexpr std::array<coverage_bin_desc, 121> Table = {{
      ""},
     {"request.error_bit",
      "a request finds Rts, but the error bit",
+     ""},
+    {"response.cnp",
+     "a CNP",
      ""},
     {"response.Reset",
      "a response finds Reset",
