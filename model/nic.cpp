@@ -7,6 +7,8 @@
 #include "common/partition.h"
 #include "common/stream.h"
 #include "completion.h"
+#include "dcqcn/dcqcn.h"
+#include "dcqcn/rate_control.h"
 #include "dma_engine.h"
 #include "gen/stages.h"
 #include "packet_builder.h"
@@ -102,6 +104,7 @@ struct nic::parts {
   void build_tx_mac(frame_sink& sink, const nic_options& options);
   void build_rx_parser(const nic_options& options);
   void build_icm(const nic_options& options);
+  void build_rate_control(const nic_options& options);
 
   [[nodiscard]] std::string path(const char* stage_name) const {
     return shared.name + "_" + stage_name;
@@ -267,6 +270,32 @@ struct nic::parts {
       make.of<msix_command>("pcie_endpoint.msix_command", ShortQueue);
   level<msix_pending> msix_pending_bits{shared.context.clock, shared.name + ".msix_pending", {}};
 
+  /// Of a NIC whose QPs have rates.
+  struct rate_streams {
+    explicit rate_streams(const stream_maker& make)
+        : commands(make.of<rate_command>("pcie_endpoint.rate_command", ShortQueue)),
+          requests(make.of<congestion_note>("responder.note", NoteQueue)),
+          responses(make.of<congestion_note>("requester.note", NoteQueue)),
+          charges(make.of<rate_charge>("tx_sched.charge", NoteQueue)),
+          slices(make.of<rate_slice_item>("rate_control.slice", stage_spec::dcqcn::SliceDepth)),
+          rates(make.of<rate_update_item>("dcqcn.rate", stage_spec::dcqcn::Depth)),
+          limits(make.of<rate_limit>("rate_control.limit", stage_spec::rate_control::Depth)),
+          values(make.of<rate_value>("rate_control.value", NoteQueue)) {}
+
+    static constexpr unsigned NoteQueue = stage_spec::rate_control::NoteDepth;
+
+    std::unique_ptr<stream<rate_command>> commands;
+    std::unique_ptr<stream<congestion_note>> requests;
+    std::unique_ptr<stream<congestion_note>> responses;
+    std::unique_ptr<stream<rate_charge>> charges;
+    std::unique_ptr<stream<rate_slice_item>> slices;
+    std::unique_ptr<stream<rate_update_item>> rates;
+    std::unique_ptr<stream<rate_limit>> limits;
+    std::unique_ptr<stream<rate_value>> values;
+  };
+
+  std::optional<rate_streams> rates;
+
   pcie_arrivals arrivals{shared.context, shared.name + ".pcie_rx.tlp", port,
                          [this] { dma->on_credits(); }};
 
@@ -353,8 +382,23 @@ void nic::parts::build_icm(const nic_options& options) {
   icm.emplace(icm_lines::ports{*icm_dma->reads, *icm_dma->done, *icm_writes, icm_base});
 }
 
+/// Without it nobody hears of a mark or of a CNP, and no QP has a rate; dcqcn is not there,
+/// whatever was chosen for it.
+void nic::parts::build_rate_control(const nic_options& options) {
+  if (shared.context.params.dcqcn.rule == dcqcn_rule::Off) {
+    return;
+  }
+  rates.emplace(make);
+  add<rate_control>(
+      "rate_control",
+      rate_control::ports{*rates->commands, *rates->requests, *rates->responses, *rates->charges,
+                          *rates->rates, *rates->slices, *rates->limits, *rates->values});
+  add_twin<dcqcn>({*rates->slices, *rates->rates}, options);
+}
+
 void nic::parts::build(frame_sink& sink, const nic_options& options) {
   build_icm(options);
+  build_rate_control(options);
   add_twin<pcie_rx>(
       {port, arrivals.tlps(), functions, *uar_writes, *uar_reads, *register_writes, *register_reads,
        *completion_tlps, *refusals, *config_requests, *request_errors},
@@ -370,7 +414,8 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                        options);
   add_twin<tx_sched>(
       {*work, *acknowledges, *left, *sched_commands, *send_controls, *packets, *direct, *sent,
-       *refetches, *local_invalidations, *response_failures, *responses_left, vports},
+       *refetches, *local_invalidations, *response_failures, *responses_left, vports,
+       rates ? rates->limits.get() : nullptr, rates ? rates->charges.get() : nullptr},
       options);
   add_twin<payload_dma>({*packets, *payload_reads.reads, *payload_reads.done, *filled, *left,
                          *payload_keys.reads, *payload_keys.lines},
@@ -382,18 +427,32 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
 
   ingress = &add<rx_mac>("rx_mac", rx_mac::ports{*looped_frames, *rx_frames});
   build_rx_parser(options);
-  add<responder>("responder",
-                 responder::ports{*requests, *responder_commands, *srq_commands, *requester_faults,
-                                  *response_failures, *responses_left, *responder_keys.reads,
-                                  *responder_keys.lines, *receive_dma.reads, *receive_dma.done,
-                                  *payload_writes, *responder_lines, *responder_errors,
-                                  *remote_invalidations, *responder_faults, *commits, *acknowledges,
-                                  *receive_cqes, *responder_events});
+  add<responder>("responder", responder::ports{*requests,
+                                               *responder_commands,
+                                               *srq_commands,
+                                               *requester_faults,
+                                               *response_failures,
+                                               *responses_left,
+                                               *responder_keys.reads,
+                                               *responder_keys.lines,
+                                               *receive_dma.reads,
+                                               *receive_dma.done,
+                                               *payload_writes,
+                                               *responder_lines,
+                                               *responder_errors,
+                                               *remote_invalidations,
+                                               *responder_faults,
+                                               *commits,
+                                               *acknowledges,
+                                               *receive_cqes,
+                                               *responder_events,
+                                               rates ? rates->requests.get() : nullptr});
   add<requester>(
       "requester",
       requester::ports{*sent, *responses, *requester_commands, *responder_faults,
                        *requester_keys.lines, *requester_keys.reads, *send_cqes, *send_controls,
-                       *response_writes, *requester_errors, *requester_faults, *requester_events});
+                       *response_writes, *requester_errors, *requester_faults, *requester_events,
+                       rates ? rates->responses.get() : nullptr});
   add<completion>(
       "completion",
       completion::ports{*receive_cqes, *send_cqes, *responder_events, *requester_events,
@@ -465,7 +524,9 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                                           functions,
                                           vports,
                                           partitions,
-                                          &icm_base},
+                                          &icm_base,
+                                          rates ? rates->commands.get() : nullptr,
+                                          rates ? rates->values.get() : nullptr},
                      options.mac);
 }
 

@@ -12,6 +12,9 @@ namespace {
 namespace spec = stage_spec::packet_builder;
 namespace ram = stage_spec::qpc_ram;
 
+constexpr unsigned DscpMask = 0x3f;
+constexpr unsigned PcpMask = 7;
+
 /// An address as the IP header wants it: an IPv4 address is kept in the last four bytes of a line.
 gid ip_address(const gid& address, bool ipv6) {
   if (ipv6) {
@@ -90,6 +93,12 @@ packet_description describe(const packet_item& packet, const qpc_address& path, 
     frame.tagged = true;
     frame.vid = *port.vlan;
     frame.pcp = port.priority;
+  }
+  if (is_cnp(packet)) {
+    frame.becn = 1;
+    frame.dscp = packet.syndrome & DscpMask;
+    frame.pcp = static_cast<std::uint8_t>(packet.msn & PcpMask);
+    return frame;
   }
   if (!request) {
     frame.acknowledge = make_aeth(packet.syndrome, packet.msn);

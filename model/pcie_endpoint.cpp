@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "common/congestion.h"
 #include "common/context_sizes.h"
 #include "common/error.h"
 #include "gen/stages.h"
@@ -45,6 +46,13 @@ command_limits limits_of(const parameters& params, std::uint64_t mac) {
   limits.mac = mac;
   limits.priority = narrow<std::uint8_t>(params.wire.priority);
   limits.dscp = narrow<std::uint8_t>(params.wire.dscp);
+  limits.reaction = reaction_parameters(params);
+  limits.notification = notification_parameters(params);
+  limits.vendor_rule = params.dcqcn.rule == dcqcn_rule::Vendor;
+  if (params.dcqcn.rule != dcqcn_rule::Off) {
+    constexpr unsigned RateOfGbps = 21;  // an eighth of a byte a nanosecond, 24 bits behind it
+    limits.line_rate = narrow<std::uint32_t>(params.wire.rate_gbps) << RateOfGbps;
+  }
   return limits;
 }
 
@@ -89,6 +97,11 @@ pcie_endpoint::pcie_endpoint(const sc_core::sc_module_name& name, nic_shared& ni
   watch(ports_.queue_data, {});
   ports_.configs.to(*this, site());
   watch(ports_.configs, {blocker::arbiter(ports_.reads), blocker::credit(ports_.answers)});
+  if (ports_.rates != nullptr) {
+    ports_.rates->from(*this, site());
+    ports_.rate_values->to(*this, site());
+    watch(*ports_.rate_values, {});
+  }
   for (stream<pcie_error>* errors : ports_.errors) {
     errors->to(*this, site());
     watch(*errors, {});
@@ -124,6 +137,10 @@ void pcie_endpoint::evaluate(cycle_t t) {
     }
     ++answered_;
   }
+  if (ports_.rate_values != nullptr && ports_.rate_values->takeable(t)) {
+    const rate_value value = ports_.rate_values->take(t);
+    core_.observe_rate(value.qpn, value.current, value.target);
+  }
   configure(t);
   tell_msix(t);
   take_data(t);
@@ -131,6 +148,7 @@ void pcie_endpoint::evaluate(cycle_t t) {
   fetch(t);
   deliver(t);
   tell_driver(t);
+  tell_rates(t);
 }
 
 void pcie_endpoint::take_data(cycle_t t) {
@@ -317,6 +335,7 @@ void pcie_endpoint::publish(cycle_t t) {
   if (core_.effects().partitions) {
     ports_.partitions.write(t, core_.partitions());
   }
+  set_congestion();
 }
 
 /// One line a cycle; done when the RAM has taken all of them.
@@ -360,6 +379,9 @@ bool pcie_endpoint::tell_owners(cycle_t t) {
       return false;
     }
     owner.push(t, 1, *core_.effects().qp);
+    if (told_ == 0) {
+      forget_rate(*core_.effects().qp);
+    }
     ++told_;
     wake(t + 1);
     return false;

@@ -25,6 +25,8 @@
 #include "common/level.h"
 #include "common/msix.h"
 #include "common/nic_shared.h"
+#include "common/rate_items.h"
+#include "common/ring.h"
 #include "common/stage.h"
 #include "common/vport.h"
 #include "pcie_endpoint/command_queue.h"
@@ -60,6 +62,9 @@ class pcie_endpoint final : public stage {
     level<vport_table>& vports;                ///< - rx_parser, packet_builder, tx_sched
     level<partition_table>& partitions;        ///< - qpc_ram
     level<std::uint64_t>* icm_base = nullptr;  ///< where contexts are in host memory - qpc_ram
+    // If there is rate control - rate_control
+    stream<rate_command>* rates = nullptr;      ///< resets, RP registers, parameters
+    stream<rate_value>* rate_values = nullptr;  ///< what RP registers show
   };
 
   /// `mac`: of function 0; function n has mac + n.
@@ -117,6 +122,12 @@ class pcie_endpoint final : public stage {
 
   void tell_msix(cycle_t t);
 
+  // rate_registers.cpp
+  [[nodiscard]] bool write_rate(std::uint16_t function, rp_register which, std::uint32_t value);
+  void forget_rate(const qp_command& command);
+  void set_congestion();
+  void tell_rates(cycle_t t);
+
   // Entries and mailboxes on their way; one of each a cycle.
   void take_data(cycle_t t);
   void fetch(cycle_t t);
@@ -159,6 +170,7 @@ class pcie_endpoint final : public stage {
   debug_registers debug_;
   std::uint64_t icm_base_ = 0;  ///< as it was written
   command_queue queue_;
+  ring<rate_command> rates_;                              ///< to be told
   std::array<buffer_ref, command_queue::Slots> buffers_;  ///< of the reads under way
   msix_registers msix_;
 

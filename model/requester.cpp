@@ -66,6 +66,9 @@ requester::requester(const sc_core::sc_module_name& name, nic_shared& shared, co
   io_.errors.from(*this, site());
   io_.told_responder.from(*this, site());
   io_.events.from(*this, site());
+  if (io_.notes != nullptr) {
+    io_.notes->from(*this, site());
+  }
   watch(io_.commands, {});
   watch(io_.faults, {});
   watch(io_.sent, {});

@@ -19,6 +19,7 @@
 #include "common/held_history.h"
 #include "common/items.h"
 #include "common/nic_shared.h"
+#include "common/rate_items.h"
 #include "common/ring.h"
 #include "common/stage.h"
 #include "common/stream.h"
@@ -48,6 +49,7 @@ class requester : public stage {
     stream<qp_error>& errors;          ///< a QP or its send queue failed - qpc_ram
     stream<qp_error>& told_responder;  ///< - responder
     stream<async_event>& events;       ///< - completion
+    stream<congestion_note>* notes = nullptr;  ///< CNPs, marked packets - rate_control, if any
   };
 
   requester(const sc_core::sc_module_name& name, nic_shared& shared, const ports& io);
@@ -123,6 +125,7 @@ class requester : public stage {
 
   // Responses (requester/responses.cpp)
   void take_response(cycle_t t);
+  void notified(cycle_t t, const rx_packet& cnp);
   void acknowledged(cycle_t t, const rx_packet& response);
   void refused(cycle_t t, const rx_packet& response);
   void fatal_nak(cycle_t t, std::uint32_t qpn, send_queue& queue, std::uint32_t psn,

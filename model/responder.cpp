@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/congestion.h"
 #include "gen/wqe.h"
 
 namespace carillon {
@@ -53,6 +54,9 @@ responder::responder(const sc_core::sc_module_name& name, nic_shared& shared, co
   io_.responses.from(*this, site());
   io_.cqes.from(*this, site());
   io_.events.from(*this, site());
+  if (io_.notes != nullptr) {
+    io_.notes->from(*this, site());
+  }
   age_.reserve(Slots);
   const auto full = [this](cycle_t) { return age_.size() == Slots; };
   const auto full_without = [this, full](stream_base& output) {
@@ -234,6 +238,9 @@ void responder::take_packet(cycle_t t) {
     return;
   }
   rx_packet packet = io_.packets.take(t);
+  if (io_.notes != nullptr && asks_for_cnp(packet)) {
+    io_.notes->push(t, 1, note_of(packet, note_kind::marked));
+  }
   const bool again = packet.verdict == rx_verdict::duplicate;
   const bool gap = packet.verdict == rx_verdict::gap;
   if (again) {

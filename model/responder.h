@@ -17,6 +17,7 @@
 #include "common/items.h"
 #include "common/key_lookup.h"
 #include "common/nic_shared.h"
+#include "common/rate_items.h"
 #include "common/ring.h"
 #include "common/stage.h"
 #include "common/stream.h"
@@ -28,25 +29,26 @@ namespace carillon {
 class responder : public stage {
  public:
   struct ports {
-    stream<rx_packet>& packets;               ///< requests with a verdict - rx_parser
-    stream<qp_command>& commands;             ///< state changes - pcie_endpoint
-    stream<srq_command>& srq_commands;        ///< shared receive queues - pcie_endpoint
-    stream<qp_error>& requester_faults;       ///< the QP's other half failed - requester
-    stream<response_failure>& failures;       ///< data of a READ that could not be read - tx_sched
-    stream<response_left>& answered;          ///< answers to READs and atomics left - tx_sched
-    stream<context_read>& key_reads;          ///< memory keys - qpc_ram
-    stream<context_line>& key_lines;          ///< their answers - qpc_ram
-    stream<dma_read>& reads;                  ///< records, receive WQEs, atomics - dma_engine
-    stream<dma_read_done>& reads_done;        ///< their answers - dma_engine
-    stream<dma_write>& writes;                ///< payload - dma_engine
-    stream<context_write>& lines;             ///< qpc_responder - qpc_ram
-    stream<qp_error>& errors;                 ///< QPs that failed - qpc_ram
-    stream<key_invalidation>& invalidations;  ///< of SENDs with invalidate - qpc_ram
-    stream<qp_error>& faults;                 ///< QPs that failed - requester
-    stream<qp_commit>& commits;               ///< decided requests - rx_parser
-    stream<response_item>& responses;         ///< ACKs, NAKs, READs, atomics - tx_sched
-    stream<cqe_item>& cqes;                   ///< completions of receive WQEs - completion
-    stream<async_event>& events;              ///< completion
+    stream<rx_packet>& packets;                ///< requests with a verdict - rx_parser
+    stream<qp_command>& commands;              ///< state changes - pcie_endpoint
+    stream<srq_command>& srq_commands;         ///< shared receive queues - pcie_endpoint
+    stream<qp_error>& requester_faults;        ///< the QP's other half failed - requester
+    stream<response_failure>& failures;        ///< data of a READ that could not be read - tx_sched
+    stream<response_left>& answered;           ///< answers to READs and atomics left - tx_sched
+    stream<context_read>& key_reads;           ///< memory keys - qpc_ram
+    stream<context_line>& key_lines;           ///< their answers - qpc_ram
+    stream<dma_read>& reads;                   ///< records, receive WQEs, atomics - dma_engine
+    stream<dma_read_done>& reads_done;         ///< their answers - dma_engine
+    stream<dma_write>& writes;                 ///< payload - dma_engine
+    stream<context_write>& lines;              ///< qpc_responder - qpc_ram
+    stream<qp_error>& errors;                  ///< QPs that failed - qpc_ram
+    stream<key_invalidation>& invalidations;   ///< of SENDs with invalidate - qpc_ram
+    stream<qp_error>& faults;                  ///< QPs that failed - requester
+    stream<qp_commit>& commits;                ///< decided requests - rx_parser
+    stream<response_item>& responses;          ///< ACKs, NAKs, READs, atomics - tx_sched
+    stream<cqe_item>& cqes;                    ///< completions of receive WQEs - completion
+    stream<async_event>& events;               ///< completion
+    stream<congestion_note>* notes = nullptr;  ///< marked packets - rate_control, if there is any
   };
 
   /// Packets between take and last write.

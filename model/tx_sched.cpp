@@ -22,6 +22,10 @@ tx_sched::tx_sched(const sc_core::sc_module_name& name, nic_shared& nic, const p
   io_.invalidations.from(*this, site());
   io_.failures.from(*this, site());
   io_.answered.from(*this, site());
+  if (io_.limits != nullptr) {
+    io_.limits->to(*this, site());
+    io_.charges->from(*this, site());
+  }
   io_.vports.wakes(*this);
   for (auto& [input, blockers] : rules_.waits()) {
     watch(*input, std::move(blockers));
@@ -38,6 +42,10 @@ void tx_sched::check_twin(const nic_shared& nic) {
                       value, most));
     }
   };
+  if (nic.context.params.dcqcn.rule != dcqcn_rule::Off) {
+    throw config_error(
+        "dcqcn.rule: the RTL of tx_sched knows no rates of QPs and no CNPs; choose tx_sched=model");
+  }
   bound("log_max_qp", asked.log_max_qp, built_for.nic.log_max_qp);
   bound("total_vfs", asked.total_vfs, std::int64_t{stage_spec::tx_sched::Functions} - 1);
 }
@@ -71,6 +79,9 @@ void tx_sched::take_inputs(cycle_t t) {
   if (io_.acknowledges.takeable(t) && !rules_.responses_full(t)) {
     io_.acknowledges.take(t);
   }
+  if (io_.limits != nullptr && io_.limits->takeable(t) && !rules_.cnps_full(t)) {
+    io_.limits->take(t);
+  }
 }
 
 void tx_sched::send() {
@@ -87,6 +98,9 @@ void tx_sched::send() {
   push_all(rules_.invalidations, io_.invalidations);
   push_all(rules_.failures, io_.failures);
   push_all(rules_.answered, io_.answered);
+  if (io_.charges != nullptr) {
+    push_all(rules_.charges, *io_.charges);
+  }
 }
 
 }  // namespace carillon

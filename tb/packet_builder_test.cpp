@@ -205,6 +205,43 @@ TEST_P(packet_builder_bench, acknowledges_carry_syndrome_and_message_number) {
   finish();
 }
 
+/// As the annex on RoCEv2 has it: BECN, no ACK asked for, 16 zero bytes. The class is its own, the
+/// ECN field the path's.
+TEST_P(packet_builder_bench, a_cnp_has_its_own_class_and_priority) {
+  sink_frames();
+  qpc_address path = plain_path();
+  path.vlan_valid = 1;
+  path.vlan_id = 0x123;
+  path.eth_prio = 3;
+  paths.paths[Qp] = path;
+  packet_item packet;
+  packet.source = packet_source::acknowledge;
+  packet.wqe_opcode = 0x81;
+  packet.qpn = Qp;
+  packet.syndrome = 48;
+  packet.msn = 6;
+  packet.payload = 16;
+  packet.is_inline = true;
+  packet.body = bench.nic.buffers.take();
+  std::fill_n(packet.body.data(), 16, std::uint8_t{0});
+  direct.at(10, packet);
+  bench.run(100);
+  ASSERT_EQ(frames->items.size(), 1U);
+  const frame_item& item = frames->items[0].item;
+  EXPECT_EQ(item.priority, 6);
+  const bytes_t frame = bytes_of(item);
+  ASSERT_EQ(frame.size(), 14U + 4 + 20 + 8 + 12 + 16 + 4);
+  EXPECT_EQ(number(frame, 14, 2), 0xc123U);      // priority 6, VLAN 0x123
+  EXPECT_EQ(frame[19], 48 << 2 | 2);             // DSCP 48, ECT(0)
+  EXPECT_EQ(number(frame, 46, 4), 0x81408001U);  // opcode, migration state, P_Key
+  EXPECT_EQ(number(frame, 50, 4), 0x40abcdefU);  // BECN, destination QP
+  EXPECT_EQ(number(frame, 54, 4), 0U);           // no ACK, PSN 0
+  EXPECT_EQ(number(frame, 58, 8), 0U);
+  EXPECT_EQ(number(frame, 66, 8), 0U);
+  expect_sums(item, 18);
+  finish();
+}
+
 TEST_P(packet_builder_bench, the_path_decides_tag_addresses_class_and_ports) {
   sink_frames();
   qpc_address path = plain_path();

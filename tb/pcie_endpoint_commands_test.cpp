@@ -418,5 +418,83 @@ TEST_F(commands, a_memory_key_may_be_bound_to_a_qp_and_be_destroyed_while_the_qp
           command_syndrome::NoMkey);
 }
 
+// Congestion control. The bits of the selection are those of mlx5's driver.
+
+template <class Layout>
+input congestion_request(command_opcode opcode, std::uint8_t protocol, std::uint32_t select,
+                         const Layout& parameters) {
+  cong_params_in in;
+  in.opcode = opcode;
+  in.cong_protocol = protocol;
+  in.field_select = select;
+  input bytes = packed(in);
+  const input behind = packed(parameters);
+  bytes.insert(bytes.end(), behind.begin(), behind.end());
+  return bytes;
+}
+
+class congestion_commands : public bench::commands {
+ protected:
+  congestion_commands() : bench::commands(vendor()) {}
+
+  static command_limits vendor() {
+    command_limits all = limits();
+    all.vendor_rule = true;
+    all.reaction.rpg_time_reset = 300;
+    all.reaction.rpg_gd = 11;
+    all.notification.cnp_dscp = 48;
+    return all;
+  }
+
+  static roce_ecn_rp wanted() {
+    roce_ecn_rp in;
+    in.rpg_time_reset = 17;
+    in.rpg_threshold = 5;
+    in.rpg_gd = 10;
+    return in;
+  }
+};
+
+TEST_F(congestion_commands, parameters_that_are_selected_change) {
+  bring_up();
+  make(congestion_request(command_opcode::ModifyCongParams, 2, 1U << 3 | 1U << 16, wanted()));
+  EXPECT_TRUE(core.effects().reaction);
+  EXPECT_EQ(core.tables().reaction.rpg_time_reset, 17U);
+  EXPECT_EQ(core.tables().reaction.rpg_threshold, 0U);
+  EXPECT_EQ(core.tables().reaction.rpg_gd, 10U);
+  roce_ecn_np np;
+  np.cnp_dscp = 46;
+  make(congestion_request(command_opcode::ModifyCongParams, 3, 1U << 3, np));
+  EXPECT_TRUE(core.effects().notification);
+  EXPECT_EQ(core.tables().notification.cnp_dscp, 46U);
+}
+
+TEST_F(congestion_commands, parameters_beyond_their_range_change_nothing) {
+  bring_up();
+  roce_ecn_rp beyond = wanted();
+  beyond.rpg_gd = 12;
+  refused(congestion_request(command_opcode::ModifyCongParams, 2, 1U << 3 | 1U << 16, beyond),
+          command_status::BadParameter, command_syndrome::FieldValue);
+  refused(congestion_request(command_opcode::ModifyCongParams, 2, 1U << 17, wanted()),
+          command_status::BadParameter, command_syndrome::Option);
+  refused(congestion_request(command_opcode::ModifyCongParams, 1, 1U << 3, wanted()),
+          command_status::BadParameter, command_syndrome::FieldValue);
+}
+
+TEST_F(congestion_commands, a_vf_neither_sees_nor_changes_parameters) {
+  bring_up(1);
+  for (const command_opcode opcode :
+       {command_opcode::QueryCongParams, command_opcode::ModifyCongParams}) {
+    refused(congestion_request(opcode, 2, 1U << 3, wanted()), command_status::BadOperation,
+            command_syndrome::PrivilegedFunction, 1);
+  }
+}
+
+TEST_F(commands, parameters_of_the_reaction_point_change_under_the_vendors_rule_only) {
+  bring_up();
+  refused(congestion_request(command_opcode::ModifyCongParams, 2, 1U << 3, roce_ecn_rp{}),
+          command_status::BadSystemState, command_syndrome::Option);
+}
+
 }  // namespace
 }  // namespace carillon

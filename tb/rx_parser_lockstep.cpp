@@ -208,16 +208,15 @@ const std::vector<std::string> Anywhere = {
 const std::vector<std::string> Lookups = {"common_reads.valid", "common_reads.visible",
                                           "responder_reads.valid", "responder_reads.visible"};
 
-INSTANTIATE_TEST_SUITE_P(planted, rx_parser_mutant,
-                         testing::Values(planted{"mask", Anywhere}, planted{"known", Anywhere},
-                                         planted{"looped", Lookups}, planted{"owner", Anywhere},
-                                         planted{"psn", {"requests.verdict", "ends.verdict"}},
-                                         planted{"content_word", {"requests.imm"}},
-                                         planted{"timing", Lookups}, planted{"commit", Lookups},
-                                         planted{"backpressure", Lookups},
-                                         planted{"slots", {"frames.ready"}},
-                                         planted{"busy", Lookups}),
-                         [](const auto& run) { return std::string(run.param.variant); });
+INSTANTIATE_TEST_SUITE_P(
+    planted, rx_parser_mutant,
+    testing::Values(planted{"mask", Anywhere}, planted{"known", Anywhere}, planted{"cnp", Anywhere},
+                    planted{"looped", Lookups}, planted{"owner", Anywhere},
+                    planted{"psn", {"requests.verdict", "ends.verdict"}},
+                    planted{"content_word", {"requests.imm"}}, planted{"timing", Lookups},
+                    planted{"commit", Lookups}, planted{"backpressure", Lookups},
+                    planted{"slots", {"frames.ready"}}, planted{"busy", Lookups}),
+    [](const auto& run) { return std::string(run.param.variant); });
 
 }  // namespace
 }  // namespace carillon

@@ -288,7 +288,7 @@ struct packet_item {
   std::uint16_t function = 0;
   std::uint32_t qpn = 0;        ///< local QP
   std::uint8_t life = 0;        ///< resets of the QP before it was granted: qpc_address.life
-  std::uint8_t wqe_opcode = 0;  ///< mlx5 send opcode of a request
+  std::uint8_t wqe_opcode = 0;  ///< mlx5 send opcode of a request; of a CNP that of its BTH
   std::uint8_t service = 0;     ///< transport service
   bool solicited = false;
   bool ack_request = false;

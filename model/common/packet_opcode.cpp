@@ -105,7 +105,7 @@ bth_opcode opcode_of(const packet_item& packet) {
     case packet_source::request:
       return request_opcode(packet);
     case packet_source::acknowledge:
-      return bth_opcode::RcAcknowledge;
+      return is_cnp(packet) ? bth_opcode::Cnp : bth_opcode::RcAcknowledge;
     case packet_source::atomic_acknowledge:
       return bth_opcode::RcAtomicAcknowledge;
     case packet_source::read_response:

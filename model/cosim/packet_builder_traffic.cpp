@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/packet_opcode.h"
 #include "common/roce_packet.h"
 #include "gen/wqe.h"
 
@@ -256,6 +257,15 @@ void packet_builder_traffic::make_response(packet_item& packet) {
                                   packet_source::read_response};
   packet.source = Sources[random_.below(Sources.size())];
   packet.wqe_opcode = static_cast<std::uint8_t>(random_.next());
+  if (packet.source == packet_source::acknowledge && random_.chance(1, 4)) {
+    packet.wqe_opcode = static_cast<std::uint8_t>(bth_opcode::Cnp);
+  }
+  if (is_cnp(packet)) {
+    packet.payload = CnpPayloadBytes;
+    packet.is_inline = true;
+    packet.body = buffers_.take();
+    std::fill_n(packet.body.data(), CnpPayloadBytes, std::uint8_t{0});
+  }
   if (packet.source == packet_source::read_response && random_.chance(7, 8)) {
     add_payload(packet);
   }

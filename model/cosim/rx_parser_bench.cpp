@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/congestion.h"
 #include "common/items.h"
 #include "common/level.h"
 #include "common/nic_shared.h"
@@ -440,6 +441,7 @@ void see_request(coverage& cover, const rx_packet& packet) {
 }
 
 void see_response(coverage& cover, const rx_packet& packet) {
+  cover.hit_if(is_cnp(packet), "response.cnp");
   if (packet.verdict != rx_verdict::no_qp) {
     cover.hit(
         fmt::format("response.{}", to_string(qpc_common::unpack(packet.common.data()).state)));

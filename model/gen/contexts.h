@@ -396,6 +396,10 @@ inline constexpr std::uint32_t CqSelectCount = 0x2;
 inline constexpr std::uint32_t CqSelectPeriodMode = 0x10;
 // field_select of MODIFY_NIC_VPORT_CONTEXT: roce_en.
 inline constexpr std::uint32_t VportSelectRoce = 0x2;
+// cong_protocol of QUERY_CONG_PARAMS and MODIFY_CONG_PARAMS: the reaction point of RoCE.
+inline constexpr std::uint32_t CongReactionPoint = 0x2;
+// cong_protocol of QUERY_CONG_PARAMS and MODIFY_CONG_PARAMS: the notification point of RoCE.
+inline constexpr std::uint32_t CongNotificationPoint = 0x3;
 // field_select of MODIFY_NIC_VPORT_CONTEXT: permanent_address.
 inline constexpr std::uint32_t VportSelectAddress = 0x8;
 // field_select of MODIFY_NIC_VPORT_CONTEXT: promisc_uc, promisc_mc, promisc_all.
@@ -4620,6 +4624,64 @@ struct set_roce_address_in {
   };
 };
 
+// Input of QUERY_CONG_PARAMS (its first 16 bytes) and MODIFY_CONG_PARAMS, whose 256 bytes of
+// parameters follow.
+struct cong_params_in {
+  static constexpr const char* Name = "cong_params_in";
+  static constexpr unsigned Size = 32;
+  // Byte offset of the most significant bit of each field.
+  struct at {
+    static constexpr unsigned Opcode = 0x0;
+    static constexpr unsigned Uid = 0x2;
+    static constexpr unsigned OpMod = 0x6;
+    static constexpr unsigned CongProtocol = 0xb;
+    static constexpr unsigned FieldSelect = 0xc;
+  };
+
+  // command
+  command_opcode opcode{};
+  // user context
+  std::uint16_t uid{};
+  // modifier
+  std::uint16_t op_mod{};
+  // 2: reaction point, 3: notification point
+  std::uint8_t cong_protocol{};
+  // what to change
+  std::uint32_t field_select{};
+
+  [[nodiscard]] static cong_params_in unpack(const std::uint8_t* p) {
+    cong_params_in x;
+    const std::uint64_t w0 = bytes::load_be<4>(p + 0);
+    x.opcode = static_cast<command_opcode>(w0 >> 16);
+    x.uid = static_cast<std::uint16_t>(w0 & 0xffff);
+    const std::uint64_t w4 = bytes::load_be<4>(p + 4);
+    x.op_mod = static_cast<std::uint16_t>(w4 & 0xffff);
+    const std::uint64_t w8 = bytes::load_be<4>(p + 8);
+    x.cong_protocol = static_cast<std::uint8_t>(w8 & 0xf);
+    x.field_select = static_cast<std::uint32_t>(bytes::load_be<4>(p + 12));
+    return x;
+  }
+
+  // Writes every byte of the format; reserved bits are written as zero.
+  void pack(std::uint8_t* p) const {
+    bytes::store_be<4>(p + 0, static_cast<std::uint64_t>(opcode) << 16 |
+        std::uint64_t{uid});
+    bytes::store_be<4>(p + 4, std::uint64_t{op_mod});
+    bytes::store_be<4>(p + 8, (std::uint64_t{cong_protocol} & 0xf));
+    bytes::store_be<4>(p + 12, std::uint64_t{field_select});
+    std::memset(p + 16, 0, 16);
+  }
+
+  bool operator==(const cong_params_in&) const = default;
+
+  // Bits that a sender leaves zero.
+  static constexpr std::array<std::uint8_t, 32> ReservedMask = {
+      0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0x00, 0x00, 0xff, 0xff, 0xff, 0xf0, 0x00, 0x00, 0x00,
+      0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+      0xff, 0xff
+  };
+};
+
 // Input of MODIFY_CQ.
 struct modify_cq_in {
   static constexpr const char* Name = "modify_cq_in";
@@ -5262,8 +5324,8 @@ using contexts_layouts = bytes::type_list<
     create_srq_in, arm_rq_in, context_range, function_context, modify_function_in,
     query_function_out, cmd_in, cmd_out, command_entry, mailbox_control, health_buffer,
     query_qp_out, query_mkey_out, query_cq_out, query_eq_out, query_srq_out,
-    modify_nic_vport_context_in, query_nic_vport_context_out, set_roce_address_in, modify_cq_in,
-    vport_state_in, query_vport_state_out, query_vport_counter_in, query_vport_counter_out,
-    query_roce_address_in, query_roce_address_out, hca_cap>;
+    modify_nic_vport_context_in, query_nic_vport_context_out, set_roce_address_in, cong_params_in,
+    modify_cq_in, vport_state_in, query_vport_state_out, query_vport_counter_in,
+    query_vport_counter_out, query_roce_address_in, query_roce_address_out, hca_cap>;
 
 }  // namespace carillon

@@ -95,7 +95,10 @@ enum class counter : std::uint16_t {
   RxDropBadState,  // packets for a QP that does not receive
   RxDropPkey,  // packets with another partition key
   RxEcnMarked,  // packets with the congestion mark
-  RxCnps,  // CNPs received
+  RpCnpHandled,  // CNPs that went to the rate of their QP
+  RpCnpIgnored,  // CNPs without effect: rate control is off, the QP does not send, or no rate context is free
+  RpContextsExhausted,  // CNPs and writes of RP registers that found all rate contexts taken
+  NpCnpSent,  // CNPs sent for packets with the congestion mark
   RxWriteRequests,  // WRITE messages received
   RxSendMessages,  // SEND messages received
   AcksSent,  // ACKs sent
@@ -178,7 +181,7 @@ struct counter_desc {
   const char* doc;
 };
 
-inline constexpr std::size_t CounterCount = 159;
+inline constexpr std::size_t CounterCount = 162;
 
 inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"pcie_rx_tlps", "pcie_rx", "TLPs received"},
@@ -265,7 +268,10 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"rx_drop_bad_state", "rx_parser", "packets for a QP that does not receive"},
     {"rx_drop_pkey", "rx_parser", "packets with another partition key"},
     {"rx_ecn_marked", "rx_parser", "packets with the congestion mark"},
-    {"rx_cnps", "rx_parser", "CNPs received"},
+    {"rp_cnp_handled", "rate_control", "CNPs that went to the rate of their QP"},
+    {"rp_cnp_ignored", "rate_control", "CNPs without effect: rate control is off, the QP does not send, or no rate context is free"},
+    {"rp_contexts_exhausted", "rate_control", "CNPs and writes of RP registers that found all rate contexts taken"},
+    {"np_cnp_sent", "tx_sched", "CNPs sent for packets with the congestion mark"},
     {"rx_write_requests", "responder", "WRITE messages received"},
     {"rx_send_messages", "responder", "SEND messages received"},
     {"acks_sent", "responder", "ACKs sent"},

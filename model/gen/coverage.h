@@ -116,9 +116,10 @@ enum class bin : std::uint16_t {
   OpcodeUcWriteOnlyImmediate,
   OpcodeUdSendOnly,
   OpcodeUdSendOnlyImmediate,
+  OpcodeCnp,
 };
 
-inline constexpr std::array<coverage_bin_desc, 87> Table = {{
+inline constexpr std::array<coverage_bin_desc, 88> Table = {{
     {"packet.filled",
      "a packet with a payload from memory",
      ""},
@@ -379,6 +380,9 @@ inline constexpr std::array<coverage_bin_desc, 87> Table = {{
      ""},
     {"opcode.UdSendOnlyImmediate",
      "a packet UdSendOnlyImmediate",
+     ""},
+    {"opcode.Cnp",
+     "a CNP",
      ""},
 }};
 
@@ -1294,7 +1298,6 @@ enum class bin : std::uint16_t {
   RefusedAlienSource,
   RefusedOwner,
   RefusedPkey,
-  RefusedCongestion,
   VerdictAccept,
   VerdictDuplicate,
   VerdictGap,
@@ -1311,6 +1314,7 @@ enum class bin : std::uint16_t {
   RequestSqDraining,
   RequestErr,
   RequestErrorBit,
+  ResponseCnp,
   ResponseReset,
   ResponseSqer,
   ResponseInit,
@@ -1589,9 +1593,6 @@ inline constexpr std::array<coverage_bin_desc, 122> Table = {{
     {"refused.Pkey",
      "a packet that ends with Pkey",
      ""},
-    {"refused.Congestion",
-     "a packet that ends with Congestion",
-     ""},
     {"verdict.Accept",
      "a request that its QP takes",
      ""},
@@ -1639,6 +1640,9 @@ inline constexpr std::array<coverage_bin_desc, 122> Table = {{
      ""},
     {"request.error_bit",
      "a request finds Rts, but the error bit",
+     ""},
+    {"response.cnp",
+     "a CNP",
      ""},
     {"response.Reset",
      "a response finds Reset",

@@ -295,6 +295,70 @@ auto visit_param(P& p, std::size_t i, F&& f) {
       return f(p.uar.bf_timeout_cycles);
     case 82:
       return f(p.uar.bf_slots);
+    case 83:
+      return f(p.dcqcn.rule);
+    case 84:
+      return f(p.dcqcn.alpha);
+    case 85:
+      return f(p.dcqcn.gain);
+    case 86:
+      return f(p.dcqcn.update_first);
+    case 87:
+      return f(p.dcqcn.beta);
+    case 88:
+      return f(p.dcqcn.alpha_timer_us);
+    case 89:
+      return f(p.dcqcn.rate_timer_us);
+    case 90:
+      return f(p.dcqcn.byte_counter);
+    case 91:
+      return f(p.dcqcn.threshold);
+    case 92:
+      return f(p.dcqcn.ai_mbps);
+    case 93:
+      return f(p.dcqcn.hai_mbps);
+    case 94:
+      return f(p.dcqcn.min_rate_mbps);
+    case 95:
+      return f(p.dcqcn.clamp_tgt_rate);
+    case 96:
+      return f(p.dcqcn.clamp_tgt_rate_after_time_inc);
+    case 97:
+      return f(p.dcqcn.rpg_time_reset);
+    case 98:
+      return f(p.dcqcn.rpg_byte_reset);
+    case 99:
+      return f(p.dcqcn.rpg_threshold);
+    case 100:
+      return f(p.dcqcn.rpg_max_rate);
+    case 101:
+      return f(p.dcqcn.rpg_ai_rate);
+    case 102:
+      return f(p.dcqcn.rpg_hai_rate);
+    case 103:
+      return f(p.dcqcn.rpg_gd);
+    case 104:
+      return f(p.dcqcn.rpg_min_dec_fac);
+    case 105:
+      return f(p.dcqcn.rpg_min_rate);
+    case 106:
+      return f(p.dcqcn.rate_to_set_on_first_cnp);
+    case 107:
+      return f(p.dcqcn.dce_tcp_g);
+    case 108:
+      return f(p.dcqcn.dce_tcp_rtt);
+    case 109:
+      return f(p.dcqcn.rate_reduce_monitor_period);
+    case 110:
+      return f(p.dcqcn.initial_alpha_value);
+    case 111:
+      return f(p.dcqcn.cnp_scope);
+    case 112:
+      return f(p.dcqcn.min_time_between_cnps);
+    case 113:
+      return f(p.dcqcn.cnp_dscp);
+    case 114:
+      return f(p.dcqcn.cnp_802p_prio);
     default:
       std::fputs("visit_param: no such parameter\n", stderr);
       std::abort();

@@ -102,6 +102,39 @@ enum class nic_firmware : std::uint8_t { Flash, Host };
   return "?";
 }
 
+// rule by which CNPs cut the rate of a QP; off: marked packets are not answered and CNPs are
+// ignored
+enum class dcqcn_rule : std::uint8_t { Off, Paper, Description, Vendor };
+
+[[nodiscard]] constexpr const char* to_string(dcqcn_rule x) {
+  switch (x) {
+    case dcqcn_rule::Off:
+      return "off";
+    case dcqcn_rule::Paper:
+      return "paper";
+    case dcqcn_rule::Description:
+      return "description";
+    case dcqcn_rule::Vendor:
+      return "vendor";
+  }
+  return "?";
+}
+
+// of what one CNP an interval is sent
+enum class dcqcn_cnp_scope : std::uint8_t { Qp, Destination, Port };
+
+[[nodiscard]] constexpr const char* to_string(dcqcn_cnp_scope x) {
+  switch (x) {
+    case dcqcn_cnp_scope::Qp:
+      return "qp";
+    case dcqcn_cnp_scope::Destination:
+      return "destination";
+    case dcqcn_cnp_scope::Port:
+      return "port";
+  }
+  return "?";
+}
+
 // Every parameter with its default; params.toml says what each means.
 struct parameters {
   struct core_t {
@@ -307,10 +340,81 @@ struct parameters {
     bool operator==(const uar_t&) const = default;
   } uar;
 
+  struct dcqcn_t {
+    // rule by which CNPs cut the rate of a QP; off: marked packets are not answered and CNPs are
+    // ignored
+    dcqcn_rule rule = dcqcn_rule::Off;
+    // paper, description: alpha at the start; 0: that of the rule, 1 of paper and 0.5 of
+    // description
+    double alpha = 0.0;
+    // paper: g, the weight of what is new in alpha
+    double gain = 0.00390625;
+    // paper: alpha rises before the cut
+    bool update_first = false;
+    // description: share of the way to the target that a slice without a CNP goes
+    double beta = 0.5;
+    // paper: after which alpha decays if no CNP comes; 0: never [us]
+    std::int64_t alpha_timer_us = 55;
+    // paper: between increases; description: length of a slice (RP_TIMER) [us]
+    std::int64_t rate_timer_us = 55;
+    // paper: bytes between increases; 0: no byte counter [B]
+    std::int64_t byte_counter = 10000000;
+    // paper: F, stages of fast recovery
+    std::int64_t threshold = 5;
+    // paper: additive increase; description: the step (RP_RATE) [Mb/s]
+    std::int64_t ai_mbps = 40;
+    // paper: hyper increase [Mb/s]
+    std::int64_t hai_mbps = 200;
+    // paper, description: no cut goes below [Mb/s]
+    std::int64_t min_rate_mbps = 1;
+    // vendor: 1: a cut makes the old rate the target, always
+    std::int64_t clamp_tgt_rate = 0;
+    // vendor: 1: also if the timer raised it, not only the byte counter
+    std::int64_t clamp_tgt_rate_after_time_inc = 1;
+    // vendor: time between increases [us]
+    std::int64_t rpg_time_reset = 300;
+    // vendor: bytes between increases; 0: no byte counter [B]
+    std::int64_t rpg_byte_reset = 32767;
+    // vendor: stages of fast recovery
+    std::int64_t rpg_threshold = 1;
+    // vendor: highest rate, at which the limiter is released; 0: that of the line [Mb/s]
+    std::int64_t rpg_max_rate = 0;
+    // vendor: additive increase [Mb/s]
+    std::int64_t rpg_ai_rate = 5;
+    // vendor: hyper increase [Mb/s]
+    std::int64_t rpg_hai_rate = 50;
+    // vendor: a cut takes alpha / 2^rpg_gd of the rate, alpha being of 10 bits
+    std::int64_t rpg_gd = 11;
+    // vendor: a cut leaves so much at least [%]
+    std::int64_t rpg_min_dec_fac = 50;
+    // vendor: lowest rate [Mb/s]
+    std::int64_t rpg_min_rate = 1;
+    // vendor: rate at the first CNP; 0: as it is [Mb/s]
+    std::int64_t rate_to_set_on_first_cnp = 0;
+    // vendor: weight of the old alpha, of 1024
+    std::int64_t dce_tcp_g = 1019;
+    // vendor: period of alpha [us]
+    std::int64_t dce_tcp_rtt = 1;
+    // vendor: one cut in it at most [us]
+    std::int64_t rate_reduce_monitor_period = 4;
+    // vendor: alpha at the first CNP, of 1024
+    std::int64_t initial_alpha_value = 1023;
+    // of what one CNP an interval is sent
+    dcqcn_cnp_scope cnp_scope = dcqcn_cnp_scope::Qp;
+    // interval between CNPs; 0: every marked packet gets one [us]
+    std::int64_t min_time_between_cnps = 4;
+    // DSCP of a CNP
+    std::int64_t cnp_dscp = 48;
+    // priority of a CNP
+    std::int64_t cnp_802p_prio = 6;
+
+    bool operator==(const dcqcn_t&) const = default;
+  } dcqcn;
+
   bool operator==(const parameters&) const = default;
 };
 
-inline constexpr std::array<param_desc, 83> ParamTable = {{
+inline constexpr std::array<param_desc, 115> ParamTable = {{
     {"core.clock_period_ps", param_type::Integer, "ps", "1000", "100", "100000", "",
      "an integer from 100 to 100000", provenance::Reference,
      "reference description: stage table, PCIe Gen5 x16, 1 GHz",
@@ -643,6 +747,134 @@ inline constexpr std::array<param_desc, 83> ParamTable = {{
      "an integer from 1 to 16", provenance::Assumed,
      "one a UAR page of one function",
      "BlueFlame bursts under assembly"},
+    {"dcqcn.rule", param_type::Choice, "", "off", "", "", "off|paper|description|vendor",
+     "off, paper, description, vendor", provenance::Assumed,
+     "no congestion control unless a scenario asks for it",
+     "rule by which CNPs cut the rate of a QP; off: marked packets are not answered and CNPs are ignored"},
+    {"dcqcn.alpha", param_type::Real, "", "0.0", "0.0", "1.0", "",
+     "a number from 0.0 to 1.0", provenance::Reference,
+     "DCQCN, SIGCOMM 2015: 1; reference description: a constant, 0.5 assumed",
+     "paper, description: alpha at the start; 0: that of the rule, 1 of paper and 0.5 of description"},
+    {"dcqcn.gain", param_type::Real, "", "0.00390625", "0.0", "1.0", "",
+     "a number from 0.0 to 1.0", provenance::Documented,
+     "DCQCN, SIGCOMM 2015: 1/256",
+     "paper: g, the weight of what is new in alpha"},
+    {"dcqcn.update_first", param_type::Flag, "", "false", "", "", "",
+     "true, false", provenance::Documented,
+     "DCQCN, SIGCOMM 2015: after it; the authors' simulator: before it",
+     "paper: alpha rises before the cut"},
+    {"dcqcn.beta", param_type::Real, "", "0.5", "0.0", "1.0", "",
+     "a number from 0.0 to 1.0", provenance::Assumed,
+     "the reference description names no number",
+     "description: share of the way to the target that a slice without a CNP goes"},
+    {"dcqcn.alpha_timer_us", param_type::Integer, "us", "55", "0", "131071", "",
+     "an integer from 0 to 131071", provenance::Documented,
+     "DCQCN, SIGCOMM 2015",
+     "paper: after which alpha decays if no CNP comes; 0: never"},
+    {"dcqcn.rate_timer_us", param_type::Integer, "us", "55", "1", "131071", "",
+     "an integer from 1 to 131071", provenance::Documented,
+     "DCQCN, SIGCOMM 2015",
+     "paper: between increases; description: length of a slice (RP_TIMER)"},
+    {"dcqcn.byte_counter", param_type::Integer, "B", "10000000", "0", "4294967295", "",
+     "an integer from 0 to 4294967295", provenance::Documented,
+     "DCQCN, SIGCOMM 2015: 10 MB",
+     "paper: bytes between increases; 0: no byte counter"},
+    {"dcqcn.threshold", param_type::Integer, "", "5", "0", "31", "",
+     "an integer from 0 to 31", provenance::Documented,
+     "DCQCN, SIGCOMM 2015",
+     "paper: F, stages of fast recovery"},
+    {"dcqcn.ai_mbps", param_type::Integer, "Mb/s", "40", "0", "2000000", "",
+     "an integer from 0 to 2000000", provenance::Documented,
+     "DCQCN, SIGCOMM 2015",
+     "paper: additive increase; description: the step (RP_RATE)"},
+    {"dcqcn.hai_mbps", param_type::Integer, "Mb/s", "200", "0", "2000000", "",
+     "an integer from 0 to 2000000", provenance::Documented,
+     "configuration of the simulator of DCQCN's authors",
+     "paper: hyper increase"},
+    {"dcqcn.min_rate_mbps", param_type::Integer, "Mb/s", "1", "1", "1000", "",
+     "an integer from 1 to 1000", provenance::Documented,
+     "rpg_min_rate of the vendor",
+     "paper, description: no cut goes below"},
+    {"dcqcn.clamp_tgt_rate", param_type::Integer, "", "0", "0", "1", "",
+     "an integer from 0 to 1", provenance::Documented,
+     "the vendor's default",
+     "vendor: 1: a cut makes the old rate the target, always"},
+    {"dcqcn.clamp_tgt_rate_after_time_inc", param_type::Integer, "", "1", "0", "1", "",
+     "an integer from 0 to 1", provenance::Documented,
+     "the vendor's default",
+     "vendor: 1: also if the timer raised it, not only the byte counter"},
+    {"dcqcn.rpg_time_reset", param_type::Integer, "us", "300", "0", "131071", "",
+     "an integer from 0 to 131071", provenance::Documented,
+     "the vendor's default",
+     "vendor: time between increases"},
+    {"dcqcn.rpg_byte_reset", param_type::Integer, "B", "32767", "0", "32767", "",
+     "an integer from 0 to 32767", provenance::Documented,
+     "the vendor's default",
+     "vendor: bytes between increases; 0: no byte counter"},
+    {"dcqcn.rpg_threshold", param_type::Integer, "", "1", "0", "31", "",
+     "an integer from 0 to 31", provenance::Documented,
+     "the vendor's default",
+     "vendor: stages of fast recovery"},
+    {"dcqcn.rpg_max_rate", param_type::Integer, "Mb/s", "0", "0", "2000000", "",
+     "an integer from 0 to 2000000", provenance::Documented,
+     "the vendor's default",
+     "vendor: highest rate, at which the limiter is released; 0: that of the line"},
+    {"dcqcn.rpg_ai_rate", param_type::Integer, "Mb/s", "5", "0", "131071", "",
+     "an integer from 0 to 131071", provenance::Documented,
+     "the vendor's default",
+     "vendor: additive increase"},
+    {"dcqcn.rpg_hai_rate", param_type::Integer, "Mb/s", "50", "0", "131071", "",
+     "an integer from 0 to 131071", provenance::Documented,
+     "the vendor's default",
+     "vendor: hyper increase"},
+    {"dcqcn.rpg_gd", param_type::Integer, "", "11", "10", "11", "",
+     "an integer from 10 to 11", provenance::Documented,
+     "the vendor's default",
+     "vendor: a cut takes alpha / 2^rpg_gd of the rate, alpha being of 10 bits"},
+    {"dcqcn.rpg_min_dec_fac", param_type::Integer, "%", "50", "0", "100", "",
+     "an integer from 0 to 100", provenance::Documented,
+     "the vendor's default",
+     "vendor: a cut leaves so much at least"},
+    {"dcqcn.rpg_min_rate", param_type::Integer, "Mb/s", "1", "1", "131071", "",
+     "an integer from 1 to 131071", provenance::Documented,
+     "the vendor's default",
+     "vendor: lowest rate"},
+    {"dcqcn.rate_to_set_on_first_cnp", param_type::Integer, "Mb/s", "0", "0", "2000000", "",
+     "an integer from 0 to 2000000", provenance::Documented,
+     "the vendor's default",
+     "vendor: rate at the first CNP; 0: as it is"},
+    {"dcqcn.dce_tcp_g", param_type::Integer, "", "1019", "0", "1023", "",
+     "an integer from 0 to 1023", provenance::Documented,
+     "the vendor's default",
+     "vendor: weight of the old alpha, of 1024"},
+    {"dcqcn.dce_tcp_rtt", param_type::Integer, "us", "1", "0", "131071", "",
+     "an integer from 0 to 131071", provenance::Documented,
+     "the vendor's default",
+     "vendor: period of alpha"},
+    {"dcqcn.rate_reduce_monitor_period", param_type::Integer, "us", "4", "0", "131071", "",
+     "an integer from 0 to 131071", provenance::Documented,
+     "the vendor's default",
+     "vendor: one cut in it at most"},
+    {"dcqcn.initial_alpha_value", param_type::Integer, "", "1023", "0", "1023", "",
+     "an integer from 0 to 1023", provenance::Documented,
+     "the vendor's default",
+     "vendor: alpha at the first CNP, of 1024"},
+    {"dcqcn.cnp_scope", param_type::Choice, "", "qp", "", "", "qp|destination|port",
+     "qp, destination, port", provenance::Documented,
+     "DCQCN, SIGCOMM 2015: of each flow; the vendor's adapters: of the port",
+     "of what one CNP an interval is sent"},
+    {"dcqcn.min_time_between_cnps", param_type::Integer, "us", "4", "0", "131071", "",
+     "an integer from 0 to 131071", provenance::Documented,
+     "the vendor's default; DCQCN, SIGCOMM 2015: 50 us",
+     "interval between CNPs; 0: every marked packet gets one"},
+    {"dcqcn.cnp_dscp", param_type::Integer, "", "48", "0", "63", "",
+     "an integer from 0 to 63", provenance::Documented,
+     "the vendor's default",
+     "DSCP of a CNP"},
+    {"dcqcn.cnp_802p_prio", param_type::Integer, "", "6", "0", "7", "",
+     "an integer from 0 to 7", provenance::Documented,
+     "the vendor's default",
+     "priority of a CNP"},
 }};
 
 using param_value = std::variant<bool, std::int64_t, double, std::string>;

@@ -60,6 +60,8 @@ enum class command_opcode : std::uint16_t {
   DeallocPd = 0x801,
   AllocUar = 0x802,
   DeallocUar = 0x803,
+  QueryCongParams = 0x824,
+  ModifyCongParams = 0x825,
   QueryFunction = 0xf00,
   ModifyFunction = 0xf01,
 };
@@ -158,6 +160,10 @@ enum class command_opcode : std::uint16_t {
       return "AllocUar";
     case command_opcode::DeallocUar:
       return "DeallocUar";
+    case command_opcode::QueryCongParams:
+      return "QueryCongParams";
+    case command_opcode::ModifyCongParams:
+      return "ModifyCongParams";
     case command_opcode::QueryFunction:
       return "QueryFunction";
     case command_opcode::ModifyFunction:

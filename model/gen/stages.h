@@ -314,6 +314,27 @@ inline constexpr stage_timing_desc TimingTable[] = {
 };
 }  // namespace dcqcn
 
+// DCQCN around dcqcn: what happens to QPs as slices, their rates to tx_sched, CNPs for marked
+// packets
+namespace rate_control {
+inline constexpr unsigned Latency = 1;
+inline constexpr unsigned InitiationInterval = 1;
+inline constexpr unsigned Depth = 8;
+inline constexpr unsigned Outstanding = 0;
+inline constexpr unsigned MaxBeats = 1;
+// entries of the streams of what happened to a QP, which are always taken (assumed)
+inline constexpr unsigned NoteDepth = 4;
+// flows whose last CNP is remembered (assumed)
+inline constexpr unsigned Flows = 256;
+// CNPs that wait in tx_sched (assumed)
+inline constexpr unsigned Cnps = 8;
+inline constexpr stage_timing_desc TimingTable[] = {
+    {"note_depth", 4, "assumed", "entries of the streams of what happened to a QP, which are always taken"},
+    {"flows", 256, "assumed", "flows whose last CNP is remembered"},
+    {"cnps", 8, "assumed", "CNPs that wait in tx_sched"},
+};
+}  // namespace rate_control
+
 // FCS check, receive buffer, for frames from the wire and for looped ones
 namespace rx_mac {
 inline constexpr unsigned Latency = 20;
@@ -429,7 +450,7 @@ inline constexpr stage_timing_desc TimingTable[] = {
 
 }  // namespace stage_spec
 
-inline constexpr std::array<stage_desc, 17> StageTable = {{
+inline constexpr std::array<stage_desc, 18> StageTable = {{
     {"pcie_rx", "decode incoming TLPs: BAR hit, function, request or completion",
      "1", "TLP receive", 40, 1, 64, 0, 64, true, true,
      stage_spec::pcie_rx::TimingTable, 7},
@@ -460,6 +481,9 @@ inline constexpr std::array<stage_desc, 17> StageTable = {{
     {"dcqcn", "rate of each QP by DCQCN: what CNPs, bytes and time do to it",
      "", "", 6, 1, 16, 0, 1, true, true,
      stage_spec::dcqcn::TimingTable, 2},
+    {"rate_control", "DCQCN around dcqcn: what happens to QPs as slices, their rates to tx_sched, CNPs for marked packets",
+     "", "", 1, 1, 8, 0, 1, false, false,
+     stage_spec::rate_control::TimingTable, 3},
     {"rx_mac", "FCS check, receive buffer, for frames from the wire and for looped ones",
      "", "", 20, 1, 132, 0, 66, false, false,
      nullptr, 0},
@@ -483,7 +507,7 @@ inline constexpr std::array<stage_desc, 17> StageTable = {{
      stage_spec::pcie_endpoint::TimingTable, 1},
 }};
 
-inline constexpr std::array<stage_edge, 94> StageEdges = {{
+inline constexpr std::array<stage_edge, 102> StageEdges = {{
     {"pcie", "pcie_rx", "tlp", false},
     {"pcie_rx", "uar", "uar_write", false},
     {"pcie_rx", "uar", "uar_read", false},
@@ -578,6 +602,14 @@ inline constexpr std::array<stage_edge, 94> StageEdges = {{
     {"pcie_endpoint", "dma_engine", "command_write", false},
     {"pcie_endpoint", "completion", "command_event", false},
     {"dma_engine", "pcie", "tlp_out", false},
+    {"responder", "rate_control", "responder_note", true},
+    {"requester", "rate_control", "requester_note", true},
+    {"tx_sched", "rate_control", "charge", true},
+    {"pcie_endpoint", "rate_control", "rate_command", true},
+    {"rate_control", "dcqcn", "slice", false},
+    {"dcqcn", "rate_control", "rate", true},
+    {"rate_control", "tx_sched", "limit", false},
+    {"rate_control", "pcie_endpoint", "rate_value", true},
 }};
 
 }  // namespace carillon

@@ -232,7 +232,6 @@ enum class rx_refusal : std::uint8_t {
   AlienSource = 0x13,
   Owner = 0x14,
   Pkey = 0x15,
-  Congestion = 0x16,
 };
 
 [[nodiscard]] constexpr const char* to_string(rx_refusal x) {
@@ -281,8 +280,6 @@ enum class rx_refusal : std::uint8_t {
       return "Owner";
     case rx_refusal::Pkey:
       return "Pkey";
-    case rx_refusal::Congestion:
-      return "Congestion";
   }
   return "?";
 }

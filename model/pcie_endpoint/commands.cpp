@@ -26,6 +26,8 @@ command_core::command_core(const command_limits& limits, const counter_block* co
     : limits_(limits), counters_(counters) {
   tables_.functions = fresh_functions();
   tables_.pd_numbers = {FirstPd, MaxPds};
+  tables_.reaction = limits.reaction;
+  tables_.notification = limits.notification;
   tables_.lives.resize(std::size_t{1} << limits.log_max_qp);
 }
 
@@ -36,6 +38,8 @@ void command_core::clear_effects() {
   effects_.srq.reset();
   effects_.vports = false;
   effects_.partitions = false;
+  effects_.reaction = false;
+  effects_.notification = false;
   effects_.teardown.reset();
 }
 
@@ -131,6 +135,10 @@ command_result command_core::dispatch_object(const cmd_in& head, command_input i
       return alloc_uar(output);
     case command_opcode::DeallocUar:
       return dealloc_uar(head.number);
+    case command_opcode::QueryCongParams:
+      return query_congestion(input, output);
+    case command_opcode::ModifyCongParams:
+      return modify_congestion(input);
     case command_opcode::CreateMkey:
       return create_mkey(input, output);
     case command_opcode::DestroyMkey:

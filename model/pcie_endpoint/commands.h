@@ -57,6 +57,12 @@ struct command_limits {
   /// priority may have this DSCP.
   std::uint8_t priority = 3;
   std::uint8_t dscp = 24;
+  /// Parameters of congestion control at first. Those of the reaction point can be modified if the
+  /// rule is the vendor's.
+  roce_ecn_rp reaction;
+  roce_ecn_np notification;
+  bool vendor_rule = false;
+  std::uint32_t line_rate = 0;  ///< what RP_CURRENT shows of a QP without a limit
 };
 
 /// The congestion control registers of a function.
@@ -75,13 +81,16 @@ struct command_effects {
   std::optional<qp_command> qp;
   std::optional<cq_command> cq;
   std::optional<srq_command> srq;
-  bool vports = false;      ///< the virtual ports are others: command_core::vports
-  bool partitions = false;  ///< the partitions are others: command_core::partitions
+  bool vports = false;        ///< the virtual ports are others: command_core::vports
+  bool partitions = false;    ///< the partitions are others: command_core::partitions
+  bool reaction = false;      ///< so are the parameters of congestion control
+  bool notification = false;  ///< likewise
   /// All that this function has goes, too: command_core::teardown_step.
   std::optional<std::uint16_t> teardown;
 
   [[nodiscard]] bool none() const {
-    return lines.empty() && !qp && !cq && !srq && !vports && !partitions && !teardown;
+    return lines.empty() && !qp && !cq && !srq && !vports && !partitions && !reaction &&
+           !notification && !teardown;
   }
 };
 
@@ -156,6 +165,14 @@ class command_core {
   [[nodiscard]] std::uint32_t rp_read(std::uint16_t function, rp_register which) const;
   /// False if the function may not; nothing changes then.
   bool rp_write(std::uint16_t function, rp_register which, std::uint32_t value);
+
+  /// The QP that the function has selected by RP_QPN.
+  [[nodiscard]] std::uint32_t rp_selected(std::uint16_t function) const {
+    return tables_.functions[function].rate_qpn;
+  }
+
+  /// Tells what has become of the QP's rate.
+  void observe_rate(std::uint32_t qpn, std::uint32_t current, std::uint32_t target);
 
   [[nodiscard]] const command_limits& limits() const { return limits_; }
 
@@ -249,6 +266,13 @@ class command_core {
   command_result set_roce_address(command_input input);
   failure check_source(const roce_addr_layout& source) const;
   failure check_class(const ads& path, std::uint8_t traffic_class) const;
+
+  // congestion_commands.cpp
+  command_result query_congestion(command_input input, std::uint8_t* output);
+  command_result modify_congestion(command_input input);
+  command_result modify_reaction(std::uint32_t select, const roce_ecn_rp& wanted);
+  command_result modify_notification(std::uint32_t select, const roce_ecn_np& wanted);
+  bool reset_congestion();
 
   // mkey_commands.cpp
   command_result create_mkey(command_input input, std::uint8_t* output);

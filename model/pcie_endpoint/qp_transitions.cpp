@@ -340,6 +340,7 @@ command_result command_core::reset_qp(std::uint32_t number) {
   qp->address = {.life = next_life(number)};
   qp->requester = {};
   qp->responder = {};
+  qp->rate = {};
   qpc_common& common = qp->common;
   common.state = qp_state::Reset;
   common.mtu = {};

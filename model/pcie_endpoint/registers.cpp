@@ -191,7 +191,7 @@ bool pcie_endpoint::write_function(std::uint16_t function, std::uint64_t offset,
                                    std::uint32_t value, cycle_t t) {
   function_registers& mine = functions_[function];
   if (const auto rate = rate_at(offset)) {
-    return core_.rp_write(function, *rate, value);
+    return write_rate(function, *rate, value);
   }
   switch (offset) {
     case bar0::CmdqAddrH:

@@ -179,6 +179,8 @@ using number_table = std::map<std::uint32_t, Record>;
 struct command_tables {
   std::vector<function_record> functions;
   function_arbitration arbitration = function_arbitration::RoundRobin;
+  roce_ecn_rp reaction;      ///< parameters of congestion control
+  roce_ecn_np notification;  ///< likewise
   number_pool pd_numbers;
   /// By QP number: how often it was told to be in RST. It outlives the QP.
   std::vector<std::uint8_t> lives;

@@ -122,7 +122,8 @@ bool command_core::release_all() {
   tables_.arbitration = function_arbitration::RoundRobin;
   effects_.vports = effects_.vports || others;
   effects_.partitions = others;
-  return pds || others;
+  const bool congestion = reset_congestion();
+  return pds || others || congestion;
 }
 
 }  // namespace carillon

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/congestion.h"
 #include "common/key_lookup.h"
 #include "gen/wire.h"
 #include "requester.h"
@@ -32,6 +33,13 @@ void requester::take_response(cycle_t t) {
     return;
   }
   const rx_packet response = io_.responses.take(t);
+  if (is_cnp(response)) {
+    notified(t, response);
+    return;
+  }
+  if (io_.notes != nullptr && asks_for_cnp(response)) {
+    io_.notes->push(t, 1, note_of(response, note_kind::marked));
+  }
   if (response.verdict != rx_verdict::response) {
     return;  // counted where the verdict was given
   }
@@ -58,6 +66,15 @@ void requester::take_response(cycle_t t) {
   if (send_queue* queue = find(response.qpn); queue != nullptr) {
     enqueue(response.qpn, *queue);
   }
+}
+
+/// A CNP is about the rate, and about nothing that is in flight.
+void requester::notified(cycle_t t, const rx_packet& cnp) {
+  if (io_.notes == nullptr || cnp.verdict != rx_verdict::response) {
+    shared_.counters.add_for(cnp.function, counter::RpCnpIgnored);
+    return;
+  }
+  io_.notes->push(t, 1, note_of(cnp, note_kind::cnp));
 }
 
 /// The queue that waits for it; nullptr if it is about nothing that is in flight.

@@ -155,8 +155,6 @@ counter counter_of(rx_refusal refusal) {
       return counter::RxSteerOwner;
     case rx_refusal::Pkey:
       return counter::RxDropPkey;
-    case rx_refusal::Congestion:
-      return counter::RxCnps;  // where the rate control will take it over
     default:
       return counter_of(static_cast<parse_error>(refusal));
   }
@@ -190,7 +188,7 @@ rx_refusal end_of(const parsed_frame& packet, rx_verdict verdict, const qpc_comm
   if (known && !same_partition(packet.base.pkey, common.pkey)) {
     return rx_refusal::Pkey;
   }
-  return packet.opcode->verb == bth_verb::Congestion ? rx_refusal::Congestion : rx_refusal::Nothing;
+  return rx_refusal::Nothing;
 }
 
 rx_state state_of(rx_verdict verdict) {

@@ -110,6 +110,10 @@ tx_sched_rules::outcome tx_sched_rules::try_grant(cycle_t t, std::uint32_t qpn) 
   if (head.kind() == work_kind::local) {
     return grant_local(t, qpn);
   }
+  if (rate_closed(t, qpn)) {
+    block(t, qpn, rate_reason_);
+    return outcome::parked;
+  }
   const std::uint32_t bytes = head.next_bytes();
   const bool fetched = bytes != 0 && !head.item.is_inline;
   stream<packet_item>& output = fetched ? ports_.payload : ports_.direct;
@@ -133,6 +137,7 @@ tx_sched_rules::outcome tx_sched_rules::try_grant(cycle_t t, std::uint32_t qpn) 
   note.last = last;
   note.ack_request = packet.ack_request;
   sent_bytes_ = cost_of(packet);
+  charge_rate(t, packet);
   output.reserve(t, 1);
   if (fetched) {
     ++queue.to_payload;

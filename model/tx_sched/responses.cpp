@@ -44,6 +44,10 @@ void tx_sched_rules::line_up(cycle_t t, std::uint32_t qpn) {
     controls_.push(qpn);
     return;
   }
+  if (rate_closed(t, qpn)) {
+    waiting.front().history.waits_for(context_, site(), t, rate_reason_);
+    return;
+  }
   waiting.in = response_line::reads;
   waiting.function = waiting.front().item.function;
   if (reads_.push(waiting.function, qpn)) {
@@ -135,6 +139,12 @@ bool tx_sched_rules::grant_control(cycle_t t) {
 
 /// Bytes on the wire; -1 if the function has no READ data that can go.
 std::int64_t tx_sched_rules::grant_read(cycle_t t, std::uint16_t function) {
+  while (!reads_.empty(function) && rate_closed(t, reads_.first(function))) {
+    const std::uint32_t closed = reads_.first(function);
+    reads_.erase(closed);
+    responses_[closed].in = response_line::none;
+    responses_[closed].front().history.waits_for(context_, site(), t, rate_reason_);
+  }
   if (reads_.empty(function)) {
     return -1;
   }
@@ -155,6 +165,7 @@ std::int64_t tx_sched_rules::grant_read(cycle_t t, std::uint16_t function) {
   }
   packet_item packet = response_of(t, qpn);
   const std::uint32_t cost = cost_of(packet);
+  charge_rate(t, packet);
   output.reserve(t, 1);
   (fetched ? payload : direct).push({std::move(packet), t, t + spec::Latency});
   nic_.counters.add(counter::TxReadResponses);

@@ -80,8 +80,9 @@ struct sched_queue {
   std::uint32_t stale_in_payload = 0;  ///< the first so many were granted before a restart
   std::uint32_t resume_skip = 0;
   std::uint16_t resume_index = 0;
-  std::uint16_t begun_to = 0;  ///< WQE index behind the last one that has begun
-  std::uint16_t function = 0;  ///< of its works
+  std::uint16_t begun_to = 0;        ///< WQE index behind the last one that has begun
+  std::uint16_t function = 0;        ///< of its works
+  std::uint16_t rate_slot = 0xffff;  ///< of its rate; qp_rates::NoSlot without
   std::uint8_t epoch = 0;
   bool resume = false;      ///< the next work begins `resume_skip` packets into its message
   bool active = false;      ///< in the round

@@ -28,6 +28,13 @@ class token_bucket {
     }
   }
 
+  /// The same in bytes a nanosecond with 24 bits behind the point; never 0.
+  void set_wire_rate(ps_t now, std::uint32_t rate) {
+    refill(now);
+    since_ = now;
+    rate_ = rate;
+  }
+
   [[nodiscard]] bool limited() const { return rate_ != 0; }
 
   void refill(ps_t now) {

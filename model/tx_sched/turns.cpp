@@ -129,6 +129,10 @@ std::uint32_t tx_sched_rules::cost_of(const packet_item& packet) const {
   if (!functions_.charged(packet.function)) {
     return 0;
   }
+  return wire_bytes_of(packet);
+}
+
+std::uint32_t tx_sched_rules::wire_bytes_of(const packet_item& packet) const {
   const sched_queue& queue = queues_[packet.qpn];
   return wire_bytes(packet, queue.ipv6, queue.tagged || functions_.tagged(packet.function));
 }

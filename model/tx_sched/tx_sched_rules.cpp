@@ -46,6 +46,9 @@ tx_sched_rules::tx_sched_rules(nic_shared& nic, trace_site site, const tx_sched_
       functions_(shares_of(io.vports.read(0)),
                  longest_wire_bytes(static_cast<std::uint32_t>(nic.context.params.wire.mtu)),
                  nic.context.clock.period()),
+      rates_(stage_spec::dcqcn::Contexts,
+             longest_wire_bytes(static_cast<std::uint32_t>(nic.context.params.wire.mtu)),
+             nic.context.clock.period()),
       requests_(functions_.size(), queues_.size(), spec::Places),
       reads_(functions_.size(), queues_.size(), spec::Places),
       shares_(shares_of(io.vports.read(0))),
@@ -76,10 +79,13 @@ tx_sched_rules::tx_sched_rules(nic_shared& nic, trace_site site, const tx_sched_
   ports_.left.tap(&left_);
   ports_.commands.tap(&command_);
   ports_.controls.tap(&control_);
+  if (ports_.limits != nullptr) {
+    ports_.limits->tap(&limit_);
+  }
 }
 
 std::vector<twin_rules::wait_list> tx_sched_rules::waits() {
-  return {
+  std::vector<wait_list> lists = {
       {&ports_.work,
        {blocker::condition("sched_slots", [this](cycle_t t) { return slots_full(t); })}},
       {&ports_.acknowledges,
@@ -88,6 +94,11 @@ std::vector<twin_rules::wait_list> tx_sched_rules::waits() {
       {&ports_.commands, {}},
       {&ports_.controls, {blocker::credit(ports_.refetches)}},
   };
+  if (ports_.limits != nullptr) {
+    lists.push_back(
+        {ports_.limits, {blocker::condition("cnps", [this](cycle_t t) { return cnps_full(t); })}});
+  }
+  return lists;
 }
 
 twin_rules::departure tx_sched_rules::departs(unsigned port, cycle_t visible) {
@@ -122,6 +133,7 @@ void tx_sched_rules::settle(cycle_t t) {
   next_ = NeverCycle;
   slots_were_full_ = slots_full();
   responses_were_full_ = responses_full();
+  cnps_were_full_ = cnps_full();
   look_at_vports(t);
   if (const auto item = std::exchange(command_.taken, {})) {
     command(t, *item);
@@ -141,6 +153,9 @@ void tx_sched_rules::settle(cycle_t t) {
   if (const auto item = std::exchange(response_.taken, {})) {
     hold_response(t, *item);
   }
+  if (const auto item = std::exchange(limit_.taken, {})) {
+    limit(t, *item);
+  }
   mark_waits_ = false;
   note_waits_ = false;
   send_marks(t);
@@ -148,8 +163,9 @@ void tx_sched_rules::settle(cycle_t t) {
   report_failures(t);
   sweep();
   let_in(t);
+  let_rates_in(t);
   functions_.begin_rounds();
-  const bool granted = grant_control(t) || grant_function(t);
+  const bool granted = grant_cnp(t) || grant_control(t) || grant_function(t);
   if ((granted && anything_waits()) || functions_.rounds_end()) {
     wake(t + 1);
   }
@@ -157,6 +173,12 @@ void tx_sched_rules::settle(cycle_t t) {
   admit(t);
   if (functions_.opens() != NeverCycle) {
     wake(functions_.opens());
+  }
+  if (rates_.opens() != NeverCycle) {
+    wake(std::max(t + 1, rates_.opens()));
+  }
+  if (cnps_were_full_ && !cnps_full()) {
+    wake(t + 1);
   }
   if (slots_were_full_ && !slots_full()) {
     wake(t + 1);

@@ -18,12 +18,14 @@
 #include "common/items.h"
 #include "common/level.h"
 #include "common/nic_shared.h"
+#include "common/rate_items.h"
 #include "common/ring.h"
 #include "common/stream.h"
 #include "common/twin.h"
 #include "common/vport.h"
 #include "gen/stages.h"
 #include "tx_sched/functions.h"
+#include "tx_sched/qp_rates.h"
 #include "tx_sched/sched_queue.h"
 #include "tx_sched/sched_responses.h"
 #include "tx_sched/turn_lists.h"
@@ -59,6 +61,9 @@ struct tx_sched_ports {
   stream<response_failure>& failures;       ///< to responder
   stream<response_left>& answered;          ///< to responder
   level<vport_table>& vports;
+  // Of rate control, if there is any; the RTL has none.
+  stream<rate_limit>* limits = nullptr;
+  stream<rate_charge>* charges = nullptr;
 
   [[nodiscard]] std::vector<stream_base*> all() const {
     return {&work,   &acknowledges, &left,      &commands,      &controls, &payload,
@@ -92,6 +97,11 @@ class tx_sched_rules final : public twin_rules {
     return settled_ == t ? slots_were_full_ : slots_full();
   }
 
+  /// Nor anything of rate control.
+  [[nodiscard]] bool cnps_full(cycle_t t) const {
+    return settled_ == t ? cnps_were_full_ : cnps_full();
+  }
+
   /// No response can.
   [[nodiscard]] bool responses_full(cycle_t t) const {
     return settled_ == t ? responses_were_full_ : responses_full();
@@ -107,6 +117,7 @@ class tx_sched_rules final : public twin_rules {
   ring<leaving<key_invalidation>> invalidations;
   ring<leaving<response_failure>> failures;
   ring<leaving<response_left>> answered;
+  ring<leaving<rate_charge>> charges;
 
  private:
   /// Remembers what was taken of an input in the present cycle.
@@ -140,7 +151,16 @@ class tx_sched_rules final : public twin_rules {
   void sweep();
   void fronts_wait_for(cycle_t t, std::uint16_t function, name_id reason);
   [[nodiscard]] std::uint32_t cost_of(const packet_item& packet) const;
+  [[nodiscard]] std::uint32_t wire_bytes_of(const packet_item& packet) const;
   void admit(cycle_t t);
+
+  // Rates of QPs, CNPs (rates.cpp)
+  void limit(cycle_t t, const rate_limit& item);
+  [[nodiscard]] bool rate_closed(cycle_t t, std::uint32_t qpn);
+  void charge_rate(cycle_t t, const packet_item& packet);
+  void resume(cycle_t t, std::uint32_t qpn);
+  void let_rates_in(cycle_t t);
+  bool grant_cnp(cycle_t t);
 
   // Requests (requests.cpp)
   std::int64_t grant_request(cycle_t t, std::uint16_t function);
@@ -185,7 +205,11 @@ class tx_sched_rules final : public twin_rules {
     return responses_held_ == stage_spec::tx_sched::Responses;
   }
 
-  [[nodiscard]] bool anything_waits() const { return functions_.any() || !controls_.empty(); }
+  [[nodiscard]] bool cnps_full() const { return cnps_.size() == stage_spec::rate_control::Cnps; }
+
+  [[nodiscard]] bool anything_waits() const {
+    return functions_.any() || !controls_.empty() || !cnps_.empty();
+  }
 
   [[nodiscard]] bool nothing_of(std::uint16_t function) const {
     return requests_.empty(function) && reads_.empty(function);
@@ -204,6 +228,7 @@ class tx_sched_rules final : public twin_rules {
   std::vector<sched_queue> queues_;
   std::vector<sched_responses> responses_;
   sched_functions functions_;
+  qp_rates rates_;
   turn_lists requests_;
   turn_lists reads_;                ///< QPs whose next response is READ data
   std::uint64_t vports_seen_ = 0;   ///< changes of the level
@@ -212,6 +237,7 @@ class tx_sched_rules final : public twin_rules {
   cycle_t next_work_ = NeverCycle;  ///< a work request will be complete
   ring<std::uint16_t> doubtful_;    ///< functions that may have nothing left
   ring<std::uint32_t> controls_;  ///< QPs whose next response is an acknowledge or an atomic result
+  ring<rate_limit> cnps_;         ///< to be sent
   ring<std::uint32_t> noting_;    ///< QPs with a held note that may go
   ring<std::uint32_t> marks_;     ///< QPs that owe the requester a mark, and can give it
   ring<response_failure> failures_;
@@ -234,11 +260,13 @@ class tx_sched_rules final : public twin_rules {
   bool note_waits_ = false;
   bool slots_were_full_ = false;
   bool responses_were_full_ = false;
+  bool cnps_were_full_ = false;
   input_tap<work_item> work_;
   input_tap<response_item> response_;
   input_tap<payload_left> left_;
   input_tap<qp_command> command_;
   input_tap<send_control> control_;
+  input_tap<rate_limit> limit_;
   name_id order_reason_;
   name_id weight_reason_;
   name_id rate_reason_;

@@ -88,6 +88,10 @@ package contexts_pkg;
   localparam logic [31:0] CqSelectPeriodMode = 32'h00000010;
   // field_select of MODIFY_NIC_VPORT_CONTEXT: roce_en.
   localparam logic [31:0] VportSelectRoce = 32'h00000002;
+  // cong_protocol of QUERY_CONG_PARAMS and MODIFY_CONG_PARAMS: the reaction point of RoCE.
+  localparam logic [31:0] CongReactionPoint = 32'h00000002;
+  // cong_protocol of QUERY_CONG_PARAMS and MODIFY_CONG_PARAMS: the notification point of RoCE.
+  localparam logic [31:0] CongNotificationPoint = 32'h00000003;
   // field_select of MODIFY_NIC_VPORT_CONTEXT: permanent_address.
   localparam logic [31:0] VportSelectAddress = 32'h00000008;
   // field_select of MODIFY_NIC_VPORT_CONTEXT: promisc_uc, promisc_mc, promisc_all.
@@ -1148,6 +1152,20 @@ package contexts_pkg;
     roce_addr_layout_t roce_address;  // entry
   } set_roce_address_in_t;
   localparam int unsigned SetRoceAddressInBytes = 48;
+
+  // Input of QUERY_CONG_PARAMS (its first 16 bytes) and MODIFY_CONG_PARAMS, whose 256 bytes of
+  // parameters follow.
+  typedef struct packed {
+    logic [15:0] opcode;  // command; command_opcode_e
+    logic [15:0] uid;  // user context
+    logic [15:0] reserved_0;
+    logic [15:0] op_mod;  // modifier
+    logic [27:0] reserved_1;
+    logic [3:0] cong_protocol;  // 2: reaction point, 3: notification point
+    logic [31:0] field_select;  // what to change
+    logic [127:0] reserved_2;
+  } cong_params_in_t;
+  localparam int unsigned CongParamsInBytes = 32;
 
   // Input of MODIFY_CQ.
   typedef struct packed {

@@ -177,6 +177,65 @@ package params_pkg;
   localparam int unsigned UarBfTimeoutCycles = 1000;
   // BlueFlame bursts under assembly
   localparam int unsigned UarBfSlots = 16;
+  // rule by which CNPs cut the rate of a QP; off: marked packets are not answered and CNPs are
+  // ignored
+  localparam int unsigned DcqcnRule = 0;
+  // paper: alpha rises before the cut
+  localparam int unsigned DcqcnUpdateFirst = 0;
+  // paper: after which alpha decays if no CNP comes; 0: never [us]
+  localparam int unsigned DcqcnAlphaTimerUs = 55;
+  // paper: between increases; description: length of a slice (RP_TIMER) [us]
+  localparam int unsigned DcqcnRateTimerUs = 55;
+  // paper: bytes between increases; 0: no byte counter [B]
+  localparam int unsigned DcqcnByteCounter = 10000000;
+  // paper: F, stages of fast recovery
+  localparam int unsigned DcqcnThreshold = 5;
+  // paper: additive increase; description: the step (RP_RATE) [Mb/s]
+  localparam int unsigned DcqcnAiMbps = 40;
+  // paper: hyper increase [Mb/s]
+  localparam int unsigned DcqcnHaiMbps = 200;
+  // paper, description: no cut goes below [Mb/s]
+  localparam int unsigned DcqcnMinRateMbps = 1;
+  // vendor: 1: a cut makes the old rate the target, always
+  localparam int unsigned DcqcnClampTgtRate = 0;
+  // vendor: 1: also if the timer raised it, not only the byte counter
+  localparam int unsigned DcqcnClampTgtRateAfterTimeInc = 1;
+  // vendor: time between increases [us]
+  localparam int unsigned DcqcnRpgTimeReset = 300;
+  // vendor: bytes between increases; 0: no byte counter [B]
+  localparam int unsigned DcqcnRpgByteReset = 32767;
+  // vendor: stages of fast recovery
+  localparam int unsigned DcqcnRpgThreshold = 1;
+  // vendor: highest rate, at which the limiter is released; 0: that of the line [Mb/s]
+  localparam int unsigned DcqcnRpgMaxRate = 0;
+  // vendor: additive increase [Mb/s]
+  localparam int unsigned DcqcnRpgAiRate = 5;
+  // vendor: hyper increase [Mb/s]
+  localparam int unsigned DcqcnRpgHaiRate = 50;
+  // vendor: a cut takes alpha / 2^rpg_gd of the rate, alpha being of 10 bits
+  localparam int unsigned DcqcnRpgGd = 11;
+  // vendor: a cut leaves so much at least [%]
+  localparam int unsigned DcqcnRpgMinDecFac = 50;
+  // vendor: lowest rate [Mb/s]
+  localparam int unsigned DcqcnRpgMinRate = 1;
+  // vendor: rate at the first CNP; 0: as it is [Mb/s]
+  localparam int unsigned DcqcnRateToSetOnFirstCnp = 0;
+  // vendor: weight of the old alpha, of 1024
+  localparam int unsigned DcqcnDceTcpG = 1019;
+  // vendor: period of alpha [us]
+  localparam int unsigned DcqcnDceTcpRtt = 1;
+  // vendor: one cut in it at most [us]
+  localparam int unsigned DcqcnRateReduceMonitorPeriod = 4;
+  // vendor: alpha at the first CNP, of 1024
+  localparam int unsigned DcqcnInitialAlphaValue = 1023;
+  // of what one CNP an interval is sent
+  localparam int unsigned DcqcnCnpScope = 0;
+  // interval between CNPs; 0: every marked packet gets one [us]
+  localparam int unsigned DcqcnMinTimeBetweenCnps = 4;
+  // DSCP of a CNP
+  localparam int unsigned DcqcnCnpDscp = 48;
+  // priority of a CNP
+  localparam int unsigned DcqcnCnp802pPrio = 6;
 
 endpackage
 /* verilator lint_on UNUSEDPARAM */

@@ -86,6 +86,8 @@ package registers_pkg;
     CommandOpcodeDeallocPd = 16'h801,
     CommandOpcodeAllocUar = 16'h802,
     CommandOpcodeDeallocUar = 16'h803,
+    CommandOpcodeQueryCongParams = 16'h824,
+    CommandOpcodeModifyCongParams = 16'h825,
     CommandOpcodeQueryFunction = 16'hf00,
     CommandOpcodeModifyFunction = 16'hf01
   } command_opcode_e;

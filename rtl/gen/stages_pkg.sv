@@ -136,6 +136,17 @@ package stages_pkg;
   localparam int unsigned DcqcnSliceDepth = 16;
   localparam int unsigned DcqcnContexts = 256;
 
+  // DCQCN around dcqcn: what happens to QPs as slices, their rates to tx_sched, CNPs for marked
+  // packets
+  localparam int unsigned RateControlLatency = 1;
+  localparam int unsigned RateControlInitiationInterval = 1;
+  localparam int unsigned RateControlDepth = 8;
+  localparam int unsigned RateControlOutstanding = 0;
+  localparam int unsigned RateControlMaxBeats = 1;
+  localparam int unsigned RateControlNoteDepth = 4;
+  localparam int unsigned RateControlFlows = 256;
+  localparam int unsigned RateControlCnps = 8;
+
   // FCS check, receive buffer, for frames from the wire and for looped ones
   localparam int unsigned RxMacLatency = 20;
   localparam int unsigned RxMacInitiationInterval = 1;

@@ -98,8 +98,7 @@ package streams_pkg;
     RxRefusalNobody = 5'h12,
     RxRefusalAlienSource = 5'h13,
     RxRefusalOwner = 5'h14,
-    RxRefusalPkey = 5'h15,
-    RxRefusalCongestion = 5'h16
+    RxRefusalPkey = 5'h15
   } rx_refusal_e;
 
   // What happened to a QP's rate.

@@ -22,19 +22,20 @@ module packet_builder_headers (
   logic [7:0] opcode;
   logic [223:0] extension;
   logic [4:0] extension_bytes;
-  logic datagram;
+  logic datagram, cnp;
   packet_builder_transport u_transport (
       .packet_i,
       .opcode_o         (opcode),
       .extension_o      (extension),
       .extension_bytes_o(extension_bytes),
-      .datagram_o       (datagram)
+      .datagram_o       (datagram),
+      .cnp_o            (cnp)
   );
 
   wqe_pkg::datagram_seg_t to;
   assign to = packet_i.address_vector;
 
-  // Where to, by the QP or by the work request.
+  // Where to, by the QP or by the work request. A CNP has a class of its own.
   logic [127:0] remote_ip;
   logic [7:0] tclass, hop_limit;
   logic [19:0] flow_label;
@@ -62,12 +63,20 @@ module packet_builder_headers (
       dest_qpn      = to.dest_qpn;
       own_pcp       = to.sl[3:1];
     end
+    if (cnp) begin
+      tclass[7:2] = packet_i.syndrome[5:0];
+    end
   end
 
   // The port's VLAN is on all that it sends.
   assign has_tag_o = port_i.has_vlan || path_i.vlan_valid;
   assign vid_o = port_i.has_vlan ? port_i.vlan : path_i.vlan_id;
-  assign pcp_o = port_i.has_vlan ? port_i.pcp : own_pcp;
+  always_comb begin
+    pcp_o = port_i.has_vlan ? port_i.pcp : own_pcp;
+    if (cnp) begin
+      pcp_o = packet_i.msn[2:0];
+    end
+  end
 
   // -----------------------------------------------------------------------------------------------
   // lengths
@@ -126,6 +135,7 @@ module packet_builder_headers (
     bth           = '0;
     bth.opcode    = opcode;
     bth.migreq    = 1'b1;
+    bth.becn      = cnp;
     bth.pad_count = pad_count;
     bth.pkey      = path_i.pkey;
     bth.dest_qpn  = dest_qpn;

@@ -5,7 +5,8 @@ module packet_builder_transport (
     output logic [7:0]                 opcode_o,           // BTH opcode - lines
     output logic [223:0]               extension_o,        // headers behind it, zero beyond - lines
     output logic [4:0]                 extension_bytes_o,  // their bytes - lines
-    output logic                       datagram_o          // a request of UD - lines
+    output logic                       datagram_o,         // a request of UD - lines
+    output logic                       cnp_o               // a CNP - lines
 );
 
   // UC request opcodes are those of RC in the next group of 32.
@@ -14,6 +15,8 @@ module packet_builder_transport (
   logic is_request;
   assign is_request = packet_i.kind == streams_pkg::PacketKindRequest;
   assign datagram_o = is_request && packet_i.service == contexts_pkg::QpServiceUd;
+  assign cnp_o = packet_i.kind == streams_pkg::PacketKindAcknowledge &&
+                 packet_i.wqe_opcode == wire_pkg::BthOpcodeCnp;
 
   // -----------------------------------------------------------------------------------------------
   // opcode
@@ -68,7 +71,8 @@ module packet_builder_transport (
     endcase
     unique case (packet_i.kind)
       streams_pkg::PacketKindRequest: opcode_o = request;
-      streams_pkg::PacketKindAcknowledge: opcode_o = wire_pkg::BthOpcodeRcAcknowledge;
+      streams_pkg::PacketKindAcknowledge:
+        opcode_o = cnp_o ? wire_pkg::BthOpcodeCnp : wire_pkg::BthOpcodeRcAcknowledge;
       streams_pkg::PacketKindAtomicAcknowledge: opcode_o = wire_pkg::BthOpcodeRcAtomicAcknowledge;
       default: opcode_o = response;
     endcase

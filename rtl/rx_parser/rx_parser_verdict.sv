@@ -68,8 +68,6 @@ module rx_parser_verdict (
     end else if (verdict_o != streams_pkg::RxVerdictCodeNoQp &&
                  verdict_o != streams_pkg::RxVerdictCodeBadState && !same_partition) begin
       refusal_o = streams_pkg::RxRefusalPkey;
-    end else if (opcode_i == wire_pkg::BthOpcodeCnp) begin
-      refusal_o = streams_pkg::RxRefusalCongestion;
     end
   end
 

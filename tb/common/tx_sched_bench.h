@@ -66,7 +66,8 @@ class tx_sched_bench : public testing::TestWithParam<int> {
   /// One function, or those of the table.
   explicit tx_sched_bench(
       const parameters& params = {},
-      vport_table table = vport_table(std::vector<vport>(1, vport{.enabled = true})))
+      vport_table table = vport_table(std::vector<vport>(1, vport{.enabled = true})),
+      bool rated = false)
       : bench(static_cast<std::uint64_t>(GetParam()), params),
         vports(bench.context.clock, "vports", std::move(table)),
         ports{bench.port<work_item>("work", 48, 16),
@@ -81,7 +82,9 @@ class tx_sched_bench : public testing::TestWithParam<int> {
               bench.port<key_invalidation>("invalidations", 8),
               bench.port<response_failure>("failures", 8),
               bench.port<response_left>("answered", 8),
-              vports},
+              vports,
+              rated ? &bench.port<rate_limit>("limits") : nullptr,
+              rated ? &bench.port<rate_charge>("charges") : nullptr},
         dut("tx_sched", bench.nic, ports),
         works("works", bench, ports.work),
         acknowledges("acknowledges", bench, ports.acknowledges),

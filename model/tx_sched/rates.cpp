@@ -1,0 +1,102 @@
+// tx_sched: what rate control says of a QP, and what it is told.
+#include <cstring>
+#include <utility>
+
+#include "common/packet_opcode.h"
+#include "gen/wire.h"
+#include "tx_sched/tx_sched_rules.h"
+
+namespace carillon {
+
+namespace {
+
+namespace spec = stage_spec::tx_sched;
+
+}  // namespace
+
+void tx_sched_rules::limit(cycle_t t, const rate_limit& item) {
+  if (item.kind == limit_kind::cnp) {
+    cnps_.push(item);
+    return;
+  }
+  sched_queue& queue = queues_[item.qpn];
+  if (item.rate != 0) {
+    queue.rate_slot = item.slot;
+    rates_.set(t, item.slot, item.qpn, item.rate);
+    return;
+  }
+  if (queue.rate_slot != item.slot) {
+    return;
+  }
+  rates_.release(item.slot);
+  queue.rate_slot = qp_rates::NoSlot;
+  resume(t, item.qpn);
+}
+
+/// The QP's rate keeps it from sending now.
+bool tx_sched_rules::rate_closed(cycle_t t, std::uint32_t qpn) {
+  const std::uint16_t slot = queues_[qpn].rate_slot;
+  return slot != qp_rates::NoSlot && rates_.closed(t, slot);
+}
+
+/// What the QP sends counts for its rate.
+void tx_sched_rules::charge_rate(cycle_t t, const packet_item& packet) {
+  const sched_queue& queue = queues_[packet.qpn];
+  if (queue.rate_slot == qp_rates::NoSlot) {
+    return;
+  }
+  const std::uint32_t bytes = wire_bytes_of(packet);
+  rates_.charge(t, queue.rate_slot, bytes);
+  ports_.charges->reserve(t, 1);
+  charges.push({{{}, queue.rate_slot, packet.qpn, bytes}, t, t + 1});
+}
+
+/// Its rate lets it go on, with its requests and its READ responses.
+void tx_sched_rules::resume(cycle_t t, std::uint32_t qpn) {
+  enter_round(t, qpn);
+  line_up(t, qpn);
+}
+
+void tx_sched_rules::let_rates_in(cycle_t t) {
+  for (std::uint32_t qpn = rates_.take_opened(t); qpn != NoNumber; qpn = rates_.take_opened(t)) {
+    resume(t, qpn);
+  }
+}
+
+/// CNPs go before everything. True if the cycle is used.
+bool tx_sched_rules::grant_cnp(cycle_t t) {
+  if (cnps_.empty()) {
+    return false;
+  }
+  if (!ports_.direct.has_credit(t)) {
+    ports_.direct.ask_credit(t);
+    return false;
+  }
+  const rate_limit item = cnps_.pop();
+  const sched_queue& queue = queues_[item.qpn];
+  if (queue.reset) {
+    return true;
+  }
+  packet_item packet;
+  packet.source = packet_source::acknowledge;
+  packet.wqe_opcode = static_cast<std::uint8_t>(bth_opcode::Cnp);
+  packet.order = order_++;
+  packet.function = item.function;
+  packet.qpn = item.qpn;
+  packet.life = static_cast<std::uint8_t>(queue.lives);
+  packet.first = true;
+  packet.last = true;
+  packet.syndrome = item.dscp;
+  packet.msn = item.priority;
+  packet.payload = CnpPayloadBytes;
+  packet.is_inline = true;
+  packet.body = nic_.buffers.take();
+  std::memset(packet.body.data(), 0, CnpPayloadBytes);
+  functions_.charge(t, packet.function, cost_of(packet));
+  nic_.counters.add_for(packet.function, counter::NpCnpSent);
+  ports_.direct.reserve(t, 1);
+  direct.push({std::move(packet), t, t + spec::Latency});
+  return true;
+}
+
+}  // namespace carillon
