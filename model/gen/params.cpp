@@ -288,12 +288,20 @@ auto visit_param(P& p, std::size_t i, F&& f) {
     case 78:
       return f(p.nic.rx_buffer_bytes);
     case 79:
-      return f(p.nic.ack_req_interval);
+      return f(p.nic.pfc_priorities);
     case 80:
-      return f(p.nic.send_window);
+      return f(p.nic.pfc_xoff_bytes);
     case 81:
-      return f(p.uar.bf_timeout_cycles);
+      return f(p.nic.pfc_xon_bytes);
     case 82:
+      return f(p.nic.pfc_stall_ms);
+    case 83:
+      return f(p.nic.ack_req_interval);
+    case 84:
+      return f(p.nic.send_window);
+    case 85:
+      return f(p.uar.bf_timeout_cycles);
+    case 86:
       return f(p.uar.bf_slots);
     default:
       std::fputs("visit_param: no such parameter\n", stderr);
