@@ -110,6 +110,10 @@ tx_sched_rules::outcome tx_sched_rules::try_grant(cycle_t t, std::uint32_t qpn) 
   if (head.kind() == work_kind::local) {
     return grant_local(t, qpn);
   }
+  if (paused(t, qpn, queue.function)) {
+    stop_requests(t, qpn);
+    return outcome::parked;
+  }
   const std::uint32_t bytes = head.next_bytes();
   const bool fetched = bytes != 0 && !head.item.is_inline;
   stream<packet_item>& output = fetched ? ports_.payload : ports_.direct;
