@@ -14,6 +14,7 @@
 #include "cli/device_settings.h"
 #include "cli/expect_settings.h"
 #include "cli/fault_settings.h"
+#include "cli/network_settings.h"
 #include "cli/paths.h"
 #include "cli/pcie_fault_settings.h"
 #include "cli/setting.h"
@@ -171,8 +172,11 @@ void loader::read_trace(std::string_view key, const setting& value) {
     result_.trace.to = value.integer(0, MaxNs) * PsPerNs;
   } else if (key == "limit") {
     result_.trace.limit = value.integer(0, MaxSeed);
+  } else if (key == "series_ns") {
+    result_.trace.series = value.integer(0, MaxNs) * PsPerNs;
   } else {
-    value.fail("unknown key" + suggestion(key, {"sinks", "from_ns", "to_ns", "limit"}));
+    value.fail("unknown key" +
+               suggestion(key, {"sinks", "from_ns", "to_ns", "limit", "series_ns"}));
   }
 }
 
@@ -353,6 +357,8 @@ void loader::read_point(const setting& table) {
           read_faults(file_, value, point.faults, origin);
         } else if (key == "device") {
           apply_device(file_, value, point.devices, origin);
+        } else if (key == "network") {
+          apply_network(file_, value, point, origin);
         } else if (key == "vf") {
           apply_vfs(file_, value, point.devices, origin);
         } else if (key == "tenant") {
@@ -362,8 +368,9 @@ void loader::read_point(const setting& table) {
             apply_impl(point, each, std::string(stage), each.string());
           });
         } else if (key != "label") {
-          value.fail("unknown key" + suggestion(key, {"label", "parameters", "workload", "impl",
-                                                      "fault", "device", "vf", "tenant"}));
+          value.fail("unknown key" +
+                     suggestion(key, {"label", "parameters", "workload", "impl", "fault", "device",
+                                      "network", "vf", "tenant"}));
         }
       });
   result_.points.push_back(std::move(point));
@@ -408,6 +415,10 @@ void loader::apply_set(const std::string& text, const std::string& key, const to
     read_report("path", value);
     return;
   }
+  if (key == "trace.series_ns") {
+    read_trace("series_ns", value);
+    return;
+  }
   if (key.rfind("fault.", 0) == 0) {
     for (std::size_t i = 0; i < result_.points.size(); ++i) {
       apply_fault(result_.points[i].faults, key, value, point_origins_[i]);
@@ -418,6 +429,13 @@ void loader::apply_set(const std::string& text, const std::string& key, const to
     for (std::size_t i = 0; i < result_.points.size(); ++i) {
       apply_device_key(std::string_view(key).substr(std::string_view("device.").size()), value,
                        result_.points[i].devices, point_origins_[i]);
+    }
+    return;
+  }
+  if (key.rfind("network.", 0) == 0) {
+    for (std::size_t i = 0; i < result_.points.size(); ++i) {
+      apply_network_key(std::string_view(key).substr(std::string_view("network.").size()), value,
+                        result_.points[i], point_origins_[i]);
     }
     return;
   }
@@ -432,13 +450,17 @@ void loader::apply_set(const std::string& text, const std::string& key, const to
     known.insert(known.end(), faults.begin(), faults.end());
     const std::vector<std::string> devices = device_paths();
     known.insert(known.end(), devices.begin(), devices.end());
-    known.insert(known.end(), {"scenario.seed", "report.path"});
+    const std::vector<std::string> network = network_paths();
+    known.insert(known.end(), network.begin(), network.end());
+    known.insert(known.end(), {"scenario.seed", "report.path", "trace.series_ns"});
     const std::string near = closest(key, known);
-    value.fail("unknown key" +
-               (near.empty() ? "; allowed: workload.<key>, fault.<number>.<key>, "
-                               "device.<key>, scenario.seed, report.path or a parameter (`carillon "
-                               "params` lists them)"
-                             : fmt::format("; did you mean `{}`?", near)));
+    value.fail(
+        "unknown key" +
+        (near.empty()
+             ? "; allowed: workload.<key>, fault.<number>.<key>, "
+               "device.<key>, network.<key>, scenario.seed, report.path or a parameter (`carillon "
+               "params` lists them)"
+             : fmt::format("; did you mean `{}`?", near)));
   }
   for (std::size_t i = 0; i < result_.points.size(); ++i) {
     if (workload) {
@@ -510,8 +532,8 @@ void loader::apply_overrides() {
 
 void loader::read_top(std::string_view key, const setting& value) {
   static const std::vector<std::string> Known = {
-      "scenario", "profile", "parameters", "impl",       "workload", "points", "report",
-      "trace",    "expect",  "fault",      "pcie_fault", "device",   "vf",     "tenant"};
+      "scenario", "profile", "parameters", "impl",   "workload", "points", "report", "trace",
+      "expect",   "fault",   "pcie_fault", "device", "vf",       "tenant", "network"};
   const auto section = [&](void (loader::*read)(std::string_view, const setting&)) {
     each_key(value.table(), value.key(),
              [&](std::string_view inner, const setting& each) { (this->*read)(inner, each); });
@@ -538,6 +560,8 @@ void loader::read_top(std::string_view key, const setting& value) {
     read_pcie_faults(file_, value, Hosts, base_.pcie_faults);
   } else if (key == "device") {
     apply_device(file_, value, base_.devices, base_origin_);
+  } else if (key == "network") {
+    apply_network(file_, value, base_, base_origin_);
   } else if (key == "vf") {
     apply_vfs(file_, value, base_.devices, base_origin_);
   } else if (key == "tenant") {
@@ -574,6 +598,7 @@ scenario loader::load() {
     check_point(result_.points[i], point_origins_[i], file_);
     check_faults(result_.points[i], point_origins_[i]);
     check_devices(result_.points[i], point_origins_[i], file_);
+    check_network(result_.points[i], point_origins_[i], file_);
     check_tenants(result_.points[i], point_origins_[i], file_);
     result_.points[i].set_by = std::move(point_origins_[i]);
   }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/summary_functions.h"
+#include "cli/summary_network.h"
 #include "cli/text.h"
 #include "gen/counters.h"
 #include "gen/params.h"
@@ -305,6 +306,8 @@ json point_summary(const run_facts& facts) {
   if (facts.faults != nullptr) {
     result["faults"] = faults_json(*facts.faults);
   }
+  add_flows(facts, result);
+  add_network(facts, result);
   add_functions(facts, result);
   result["workload"] = workload_json(facts.point->workload);
   result["parameters"] = parameters_json(*facts.point);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/flow_workload.h"
 #include "cli/mixed_workload.h"
 #include "cli/tenant_workload.h"
 #include "cli/workload.h"
@@ -12,7 +13,7 @@ namespace carillon {
 
 std::string state_of_affairs(system_model& system) {
   std::string text;
-  for (unsigned index = 0; index < system_model::size(); ++index) {
+  for (unsigned index = 0; index < system.size(); ++index) {
     const nic& adapter = system.at(index).adapter;
     const std::string& name = system.at(index).adapter.shared().name;
     for (std::size_t i = 0; i < CounterTable.size(); ++i) {
@@ -34,6 +35,9 @@ unsigned cores_of(const workload_spec& spec) {
   if (spec.has_tenants()) {
     return tenant_workload::cores(spec);
   }
+  if (spec.flows()) {
+    return flow_workload::Cores;
+  }
   return spec.kind == workload_kind::mixed ? mixed_workload::Cores : workload::cores(spec);
 }
 
@@ -48,6 +52,9 @@ std::unique_ptr<traffic> make_traffic(system_model& system, const run_point& poi
                       "workload.tenants)",
                       device.enabled_vfs()));
     }
+  }
+  if (point.workload.flows()) {
+    return std::make_unique<flow_workload>(system, point);
   }
   if (point.workload.kind == workload_kind::mixed) {
     return std::make_unique<mixed_workload>(system, point);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "cli/scenario.h"
 #include "cli/system.h"
@@ -36,6 +37,9 @@ class traffic {
 
   /// Adds what only this traffic knows.
   virtual void report(run_facts& /*facts*/) const {}
+
+  /// Bytes delivered so far of each flow, if it has flows.
+  [[nodiscard]] virtual std::vector<std::uint64_t> delivered_bytes() const { return {}; }
 
   /// Messages whose bytes were compared at the receiver, and bytes that were wrong.
   [[nodiscard]] virtual std::uint64_t verified_messages() const = 0;

@@ -124,6 +124,8 @@ struct twin_levels {
   level<function_map>* functions = nullptr;
   const level<partition_table>* partitions = nullptr;
   level<std::uint64_t>* icm_base = nullptr;  ///< a change is something to do in itself
+  level<std::uint8_t>* paused = nullptr;     ///< likewise; priorities, bit by bit
+  level<std::uint8_t>* crowded = nullptr;    ///< likewise
 };
 
 struct twin_request {

@@ -88,6 +88,11 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
   if (tables_.icm_base != nullptr) {
     tables_.icm_base->wakes(*this);
   }
+  for (level<std::uint8_t>* each : {tables_.paused, tables_.crowded}) {
+    if (each != nullptr) {
+      each->wakes(*this);
+    }
+  }
   if (tables_.vports != nullptr && !views_.empty()) {
     tables_.vports->wakes(*this);
   }
