@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -198,6 +199,8 @@ struct trace_spec {
   bool waves = false;  ///< of the RTL
   ps_t from = 0;
   ps_t to = NeverPs;
+  std::uint32_t first_message = 0;  ///< with last_message: only these ids, and what is theirs
+  std::uint32_t last_message = std::numeric_limits<std::uint32_t>::max();
   std::uint64_t limit = 0;  ///< messages; 0: no limit
 
   [[nodiscard]] bool any() const { return sqlite || perfetto || stages || pcap || waves; }
