@@ -10,6 +10,7 @@
 #include <optional>
 #include <system_error>
 
+#include "cli/compare_command.h"
 #include "cli/config_space_command.h"
 #include "cli/devinfo.h"
 #include "cli/listing.h"
@@ -20,6 +21,7 @@
 #include "cli/runner.h"
 #include "cli/scenario_loader.h"
 #include "cli/subprocess.h"
+#include "cli/sweep_command.h"
 #include "cli/text.h"
 #include "cli/trace_window.h"
 #include "common/error.h"
@@ -309,6 +311,7 @@ int run_scenario_command(run_arguments& from) {
     from.overrides.profile = from.profile;
   }
   scenario what = load_scenario(from.file, from.overrides);
+  refuse_open_sweep(what);
   what.trace = trace_of(what, from);
   run_options options;
   options.out =
@@ -401,7 +404,9 @@ int run_command(const std::vector<std::string>& arguments) {
   add_list(app, "registers", "List the registers of BAR0, the UAR page and BAR4", list);
   add_list(app, "counters", "List the counters", list);
   add_config_space(app, space);
+  add_sweep_command(app);
   add_report_command(app);
+  add_compare_command(app);
   app.add_subcommand("version", "Print the version");
 
   try {
@@ -429,6 +434,12 @@ int run_command(const std::vector<std::string>& arguments) {
   }
   if (command == "config-space") {
     return run_config_space_command(space);
+  }
+  if (command == "sweep") {
+    return run_sweep_command(app);
+  }
+  if (command == "compare") {
+    return run_compare_command(app);
   }
   if (command == "report") {
     return run_report_command(app);

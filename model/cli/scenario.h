@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/sweep_spec.h"
 #include "common/twin.h"
 #include "common/types.h"
 #include "fabric/fault_rule.h"
@@ -227,6 +228,7 @@ struct scenario {
   std::vector<run_point> points;  ///< never empty
   trace_spec trace;
   std::vector<expectation> expect;
+  sweep_spec sweep;  ///< empty: there is nothing left to sweep
 
   [[nodiscard]] bool single() const { return points.size() == 1 && points.front().label.empty(); }
 };
