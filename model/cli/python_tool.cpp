@@ -143,7 +143,7 @@ fs::path find_scripts(const std::string& package) {
   for (const fs::path& each : tried) {
     std::error_code ignored;
     if (fs::exists(each / package / "__main__.py", ignored)) {
-      return each;
+      return fs::absolute(each).lexically_normal();
     }
   }
   throw config_error(fmt::format(

@@ -47,8 +47,8 @@ def groups(data, metric, axes):
 
 
 def crossings(first, second):
-    """[(x, value)] where two curves over the same x change places, between points on a straight
-    line; over a positive x that spans decades the line is straight in its logarithm."""
+    """[(x, value, x before, x after)] where two curves over the same x change places: between two
+    points of the sweep, on a straight line; where x spans decades, straight over its logarithm."""
     second = dict(second)
     common = [(x, y, second[x]) for x, y in first if x in second]
     logarithmic = is_wide([x for x, _, _ in common])
@@ -59,9 +59,7 @@ def crossings(first, second):
         if before * after < 0:
             share = before / (before - after)
             at = scale(x0) + share * (scale(x1) - scale(x0))
-            found.append((math.exp(at) if logarithmic else at, a0 + share * (a1 - a0)))
-        elif after == 0 and before != 0:
-            found.append((x1, a1))
+            found.append((math.exp(at) if logarithmic else at, a0 + share * (a1 - a0), x0, x1))
     return found
 
 
@@ -113,7 +111,7 @@ def lines(data, metric, title, unit, axes, mark=False):
                 **where)
         if mark and len(found) == 2:
             one, other = found.values()
-            for x, y in crossings(one, other):
+            for x, y, _, _ in crossings(one, other):
                 chart.add_scatter(
                     x=[x], y=[y], mode="markers+text", text=[f"crossover {x:,.3g}"],
                     textposition="top center", showlegend=False, cliponaxis=False,
@@ -164,21 +162,23 @@ def advantage_map(data, metric, title, more_is_better):
     values = [[found.get((x, y)) for x in columns] for y in rows]
     largest = max(abs(value) for value in found.values()) or 1
     chart = go.Figure()
+    # Cells are placed by number: a category axis would take "16" for the sixteenth category.
     chart.add_heatmap(
-        x=[f"{x:,}" for x in columns], y=[f"{y:,}" for y in rows], z=values, zmid=0,
-        zmin=-largest, zmax=largest, xgap=2, ygap=2,
+        x=list(range(len(columns))), y=list(range(len(rows))), z=values, zmid=0,
+        customdata=[[[x, y] for x in columns] for y in rows], zmin=-largest, zmax=largest, xgap=2, ygap=2,
         colorscale=[[0, "#b35900"], [0.25, "#f1a340"], [0.5, "#f7f7f7"], [0.75, "#67a9cf"],
                     [1, "#08519c"]],
         colorbar={"title": {"text": "better by (%)"}, "thickness": 14},
-        hovertemplate=f"{short(axes[0])} %{{x}}, {short(axes[1])} %{{y}}: %{{z:+.1f}} %"
-                      "<extra></extra>")
+        hovertemplate=f"{short(axes[0])} %{{customdata[0]}}, {short(axes[1])} %{{customdata[1]}}: "
+                      "%{z:+.1f} %<extra></extra>")
     for (x, y), value in found.items():
-        chart.add_annotation(x=f"{x:,}", y=f"{y:,}", text=f"{value:+.0f} %", showarrow=False,
+        chart.add_annotation(x=columns.index(x), y=rows.index(y), text=f"{value:+.0f} %", showarrow=False,
                              font={"size": 12, "color": "white" if abs(value) > 0.6 * largest
                                    else colours.INK})
     style.apply(chart, title=title, x=axes[0], y=axes[1], height=150 + 44 * len(rows))
-    chart.update_xaxes(type="category")
-    chart.update_yaxes(type="category")
+    for update, ticks in ((chart.update_xaxes, columns), (chart.update_yaxes, rows)):
+        update(tickvals=list(range(len(ticks))), ticktext=[f"{tick:,}" for tick in ticks],
+               showgrid=False, zeroline=False)
     return chart
 
 
@@ -205,12 +205,15 @@ def tornado(rows, title, base):
     chart = go.Figure()
     for name, pick, colour in (("smallest value", min, colours.SERIES[0]),
                                ("largest value", max, colours.SERIES[1])):
-        ends = [pick(changes, key=lambda each: _rank(each[0], changes)) for _, changes in rows]
+        ends = [pick(changes, key=lambda each: _rank(each[0], changes))
+                if len(changes) > 1 or pick is max else (None, None) for _, changes in rows]
         chart.add_bar(y=keys, x=[change for _, change in ends], orientation="h", name=name,
                       marker={"color": colour}, text=[f"{value}" for value, _ in ends],
                       textposition="none",
                       hovertemplate="%{y} = %{text}: %{x:+.2f} %<extra></extra>")
         for key, (value, change) in zip(keys, ends):
+            if change is None:
+                continue  # of one value there is one bar
             chart.add_annotation(x=change, y=key, text=f"{value}", showarrow=False,
                                  xanchor="left" if change >= 0 else "right",
                                  xshift=4 if change >= 0 else -4,

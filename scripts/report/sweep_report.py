@@ -22,7 +22,8 @@ def _crossover_text(data, metric, axes, more_is_better):
         other = dict(doorbell)
         gains = [(y - other[x]) * (1 if more_is_better else -1) for x, y in blueflame if x in other]
         if crossed:
-            at = " and ".join(f"{x:,.3g}" for x, _ in crossed)
+            at = " and ".join(f"{x:,.3g} (between the points {low:,} and {high:,})"
+                              for x, _, low, high in crossed)
             words.append(f"{where}they cross at {short(along)} {at}.")
         elif min(gains) > 0:
             words.append(f"{where}BlueFlame is better throughout.")
@@ -72,14 +73,16 @@ def _general_sections(data, axes):
 def _sensitivity_sections(data):
     sections = []
     base = next((row for row in data.ran if row["label"] == "base"), None)
+    last = None
     for metric, title, show in (
             (f"latency.{data.latency}.p50", f"{data.latency}, P50", style.ns),
             (f"latency.{data.latency}.p999", f"{data.latency}, P99.9", style.ns),
             (RATE, "Message rate", lambda value: f"{value / 1e6:,.3g} million/s"),
             (CPU, "CPU time of a message", style.ns)):
         rows = sweep_figures.tornado_rows(data, metric)
-        if not rows or not any(change for _, changes in rows for _, change in changes):
-            continue
+        if rows == last or not any(change for _, changes in rows for _, change in changes):
+            continue  # without noise, the tail is as the median
+        last = rows
         sections.append(page.section(
             f"Sensitivity: {title}",
             "Each parameter alone, at the smallest and the largest value of the sweep (written at "
@@ -123,5 +126,6 @@ def render(data, version):
     bad = sum(row["status"] != "ok" for row in data.rows)
     badge = {"good": not bad, "text": f"{len(data.rows) - bad} of {len(data.rows)} points well"}
     tiles = [("points", str(len(data.rows)))]
-    tiles += [(f"values of {key}", str(len(values))) for key, values in data.axes.items()][:6]
+    tiles += ([("parameters", str(len(data.axes)))] if data.meta["mode"] == "one_at_a_time" else
+              [(f"values of {key}", str(len(values))) for key, values in data.axes.items()][:6])
     return page.render(data.meta["name"], data.meta["question"], badge, tiles, sections, version)
