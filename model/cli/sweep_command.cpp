@@ -79,6 +79,14 @@ json plan_of(const scenario& what, const scenario_overrides& overrides,
   for (const sweep_axis& each : what.sweep.axes) {
     axes.push_back({{"key", each.key}, {"values", each.values}});
   }
+  json groups = json::array();
+  for (const auto& group : what.sweep.groups) {
+    json keys = json::array();
+    for (const std::size_t axis : group) {
+      keys.push_back(what.sweep.axes[axis].key);
+    }
+    groups.push_back(std::move(keys));
+  }
   json runs = json::array();
   for (std::size_t i = 0; i < points.size(); ++i) {
     json settings = json::object();
@@ -97,6 +105,7 @@ json plan_of(const scenario& what, const scenario_overrides& overrides,
           {"report_path", what.report_path},
           {"mode", what.sweep.mode == sweep_mode::grid ? "grid" : "one_at_a_time"},
           {"axes", std::move(axes)},
+          {"groups", std::move(groups)},
           {"common", std::move(common)},
           {"points", std::move(runs)},
           {"text", text_of(what.file)}};

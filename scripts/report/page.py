@@ -40,7 +40,8 @@ def _script_json(value):
 
 def environment():
     made = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE), autoescape=True,
-                              trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+                              trim_blocks=True, lstrip_blocks=True,
+                              undefined=jinja2.StrictUndefined)
     made.filters["ns"] = style.ns
     made.filters["number"] = number
     made.filters["stage_colour"] = colours.of_stage

@@ -45,8 +45,9 @@ def figure(found):
         chart.add_annotation(x=total, y=labels[key], text=f"{total:,.0f} B", showarrow=False,
                              xanchor="left", xshift=4, font={"size": 12})
     style.apply(chart, title="PCIe bytes of a message, framing included",
-                x="bytes on the link for a message (mean)", height=130 + max(30 * len(found), 20 * len(chart.data)),
-                barmode="stack", bargap=0.3, showlegend=True)
+                x="bytes on the link for a message (mean)",
+                height=130 + max(30 * len(found), 20 * len(chart.data)), barmode="stack",
+                bargap=0.3, showlegend=True)
     chart.update_xaxes(range=[0, max(totals.values()) * 1.12], tickformat=",")
     chart.update_yaxes(categoryorder="array", categoryarray=list(labels.values())[::-1])
     return chart

@@ -6,7 +6,6 @@ import sqlite3
 from report.errors import report_error
 
 SCHEMA = "carillon-sweep-1"
-FIXED = ("id", "label", "status", "error")
 
 
 class sweep_data:
@@ -17,7 +16,7 @@ class sweep_data:
             database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
             self.meta = dict(database.execute("SELECT key, value FROM meta"))
             axes = database.execute(
-                "SELECT key, value FROM axes ORDER BY position, value_position").fetchall()
+                "SELECT key, leader, value FROM axes ORDER BY position, value_position").fetchall()
             cursor = database.execute("SELECT * FROM results ORDER BY id")
             names = [column[0] for column in cursor.description]
             self.rows = [dict(zip(names, row)) for row in cursor]
@@ -27,10 +26,10 @@ class sweep_data:
         if self.meta.get("schema") != SCHEMA:
             raise report_error(f"{path}: has the schema `{self.meta.get('schema')}`, but this "
                                f"report reads `{SCHEMA}`")
-        self.axes = {}
-        for key, value in axes:
-            self.axes.setdefault(key, []).append(value)
-        self.metrics = [name for name in names if name not in FIXED and name not in self.axes]
+        self.axes = {}  # those that are zipped to another one are no axis of a chart
+        self.followers = {}
+        for key, leader, value in axes:
+            (self.axes if key == leader else self.followers).setdefault(key, []).append(value)
         # Points of the scenario itself vary too: they are the end of a row's label.
         self.parts = {row["id"]: row["id"].partition(".")[2] for row in self.rows}
 

@@ -135,7 +135,8 @@ def lines(data, metric, title, unit, axes, mark=False):
 
 
 def advantage(data, metric, more_is_better):
-    """{(x, y): percent by which BlueFlame is better} over the two longest numeric axes, and these."""
+    """{(x, y): percent by which BlueFlame is better} over the two longest numeric axes; and these
+    axes."""
     numeric = sorted((key for key in data.axes if data.numeric(key) and len(data.axes[key]) > 1),
                      key=lambda key: -len(data.axes[key]))[:2]
     found = {}
@@ -165,15 +166,16 @@ def advantage_map(data, metric, title, more_is_better):
     # Cells are placed by number: a category axis would take "16" for the sixteenth category.
     chart.add_heatmap(
         x=list(range(len(columns))), y=list(range(len(rows))), z=values, zmid=0,
-        customdata=[[[x, y] for x in columns] for y in rows], zmin=-largest, zmax=largest, xgap=2, ygap=2,
+        customdata=[[[x, y] for x in columns] for y in rows], zmin=-largest, zmax=largest,
+        xgap=2, ygap=2,
         colorscale=[[0, "#b35900"], [0.25, "#f1a340"], [0.5, "#f7f7f7"], [0.75, "#67a9cf"],
                     [1, "#08519c"]],
         colorbar={"title": {"text": "better by (%)"}, "thickness": 14},
-        hovertemplate=f"{short(axes[0])} %{{customdata[0]}}, {short(axes[1])} %{{customdata[1]}}: "
-                      "%{z:+.1f} %<extra></extra>")
+        hovertemplate=f"{short(axes[0])} %{{customdata[0]}}, {short(axes[1])} "
+                      "%{customdata[1]}: %{z:+.1f} %<extra></extra>")
     for (x, y), value in found.items():
-        chart.add_annotation(x=columns.index(x), y=rows.index(y), text=f"{value:+.0f} %", showarrow=False,
-                             font={"size": 12, "color": "white" if abs(value) > 0.6 * largest
+        chart.add_annotation(x=columns.index(x), y=rows.index(y), text=f"{value:+.0f} %",
+                             showarrow=False, font={"size": 12, "color": "white" if abs(value) > 0.6 * largest
                                    else colours.INK})
     style.apply(chart, title=title, x=axes[0], y=axes[1], height=150 + 44 * len(rows))
     for update, ticks in ((chart.update_xaxes, columns), (chart.update_yaxes, rows)):

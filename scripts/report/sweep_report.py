@@ -62,7 +62,9 @@ def _general_sections(data, axes):
                                 (f"latency.{data.latency}.p999", f"{data.latency}, P99.9", "ns"),
                                 ("rates.goodput_gbps", "Goodput", "Gb/s"),
                                 (RATE, "Message rate", "messages a second"),
-                                (CPU, "What posting costs the CPU", "ns a message")):
+                                (CPU, "What posting costs the CPU", "ns a message"),
+                                ("functions.nic0.context_ram_bytes_per_vf",
+                                 "Context RAM of a VF", "bytes")):
         chart = sweep_figures.lines(data, metric, title, unit, axes) if data.has(metric) else None
         if chart is not None:
             sections.append(page.section(title, charts=[(f"lines_{metric.replace('.', '_')}",
@@ -93,7 +95,7 @@ def _sensitivity_sections(data):
 
 
 def _points_section(data):
-    shown = list(data.axes) + [name for name in (
+    shown = list(data.axes) + list(data.followers) + [name for name in (
         f"latency.{data.latency}.p50", f"latency.{data.latency}.p99",
         f"latency.{data.latency}.p999", "rates.goodput_gbps", RATE, CPU) if data.has(name)]
     rows = [[row["label"]] + ["" if row.get(key) is None else row[key] for key in shown]

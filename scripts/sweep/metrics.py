@@ -42,4 +42,4 @@ def is_main(name):
     parts = name.split(".")
     return (parts[0] in ("messages", "simulated_ns", "rates", "checks") and "nodes" not in parts
             or parts[0] == "latency" and parts[-1] in ("p50", "p99", "p999", "mean", "max")
-            or name == "path.cpu_ns")
+            or parts[0] == "functions" and len(parts) == 3 or name == "path.cpu_ns")

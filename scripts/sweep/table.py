@@ -69,11 +69,13 @@ def write_sqlite(path, whole, found, lines):
             ("schema", SCHEMA), ("name", whole["name"]), ("question", whole["question"]),
             ("report_path", whole["report_path"]), ("mode", whole["mode"]),
             ("version", whole["version"])])
-        database.execute("CREATE TABLE axes (position INTEGER, key TEXT, value_position INTEGER, "
-                         "value, PRIMARY KEY (position, value_position))")
-        database.executemany("INSERT INTO axes VALUES (?,?,?,?)", [
-            (i, axis["key"], k, value_of(value)) for i, axis in enumerate(whole["axes"])
-            for k, value in enumerate(axis["values"])])
+        # An axis advances with its leader: itself, or the first of those that are zipped.
+        leader = {key: group[0] for group in whole["groups"] for key in group}
+        database.execute("CREATE TABLE axes (position INTEGER, key TEXT, leader TEXT, "
+                         "value_position INTEGER, value, PRIMARY KEY (position, value_position))")
+        database.executemany("INSERT INTO axes VALUES (?,?,?,?,?)", [
+            (i, axis["key"], leader[axis["key"]], k, value_of(value))
+            for i, axis in enumerate(whole["axes"]) for k, value in enumerate(axis["values"])])
         names = ", ".join(f'"{name}"' for name in lines[0])
         database.execute(f"CREATE TABLE results ({names}, PRIMARY KEY (id))")
         database.executemany(f"INSERT INTO results VALUES ({','.join('?' * len(lines[0]))})",
