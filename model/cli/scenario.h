@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "cli/network_spec.h"
+#include "cli/sweep_spec.h"
 #include "common/twin.h"
 #include "common/types.h"
 #include "fabric/fault_rule.h"
@@ -212,6 +214,8 @@ struct trace_spec {
   bool waves = false;  ///< of the RTL
   ps_t from = 0;
   ps_t to = NeverPs;
+  std::uint32_t first_message = 0;  ///< with last_message: only these ids, and what is theirs
+  std::uint32_t last_message = std::numeric_limits<std::uint32_t>::max();
   std::uint64_t limit = 0;  ///< messages; 0: no limit
   ps_t series = 0;          ///< between samples of the network; 0: none
 
@@ -241,6 +245,7 @@ struct scenario {
   std::vector<run_point> points;  ///< never empty
   trace_spec trace;
   std::vector<expectation> expect;
+  sweep_spec sweep;  ///< empty: there is nothing left to sweep
 
   [[nodiscard]] bool single() const { return points.size() == 1 && points.front().label.empty(); }
 };

@@ -18,6 +18,7 @@
 #include "cli/paths.h"
 #include "cli/pcie_fault_settings.h"
 #include "cli/setting.h"
+#include "cli/sweep_settings.h"
 #include "cli/tenant_settings.h"
 #include "cli/text.h"
 #include "cli/workload_settings.h"
@@ -122,7 +123,8 @@ class loader {
   void expand_sizes();
   void apply_overrides();
   void apply_set(const std::string& text);
-  void apply_set(const std::string& text, const std::string& key, const toml::node& node);
+  void apply_set(const setting& value);
+  void read_sweep_section(const setting& section);
   void apply_impl_option(const std::string& text);
 
   const toml::table& root_;
@@ -403,8 +405,8 @@ void loader::expand_sizes() {
   point_origins_ = std::move(origin);
 }
 
-void loader::apply_set(const std::string& text, const std::string& key, const toml::node& node) {
-  const setting value("--set " + text, key, node);
+void loader::apply_set(const setting& value) {
+  const std::string& key = value.key();
   if (key == "scenario.seed") {
     for (run_point& point : result_.points) {
       point.seed = value.integer(0, MaxSeed);
@@ -494,7 +496,21 @@ void loader::apply_set(const std::string& text) {
   if (node == nullptr || parsed.size() != 1) {
     throw config_error(fmt::format("--set {}: {}: not one value", text, key));
   }
-  apply_set(text, key, *node);
+  apply_set(setting("--set " + text, key, *node));
+}
+
+void loader::read_sweep_section(const setting& section) {
+  std::vector<std::string> fixed;
+  for (const std::string& each : overrides_.set) {
+    fixed.push_back(each.substr(0, each.find('=')));
+  }
+  const scenario kept = result_;
+  const std::vector<origins> kept_origins = point_origins_;
+  result_.sweep = read_sweep(file_, section, fixed, [&](const setting& value) {
+    apply_set(value);
+    result_ = kept;
+    point_origins_ = kept_origins;
+  });
 }
 
 void loader::apply_impl_option(const std::string& text) {
@@ -532,8 +548,8 @@ void loader::apply_overrides() {
 
 void loader::read_top(std::string_view key, const setting& value) {
   static const std::vector<std::string> Known = {
-      "scenario", "profile", "parameters", "impl",   "workload", "points", "report", "trace",
-      "expect",   "fault",   "pcie_fault", "device", "vf",       "tenant", "network"};
+      "scenario", "profile", "parameters", "impl",   "workload", "points", "report",  "trace",
+      "expect",   "fault",   "pcie_fault", "device", "vf",       "tenant", "network", "sweep"};
   const auto section = [&](void (loader::*read)(std::string_view, const setting&)) {
     each_key(value.table(), value.key(),
              [&](std::string_view inner, const setting& each) { (this->*read)(inner, each); });
@@ -566,7 +582,7 @@ void loader::read_top(std::string_view key, const setting& value) {
     apply_vfs(file_, value, base_.devices, base_origin_);
   } else if (key == "tenant") {
     read_tenants(file_, value, base_.workload.tenant, base_origin_);
-  } else if (key != "profile" && key != "points") {
+  } else if (key != "profile" && key != "points" && key != "sweep") {
     value.fail("unknown section" + suggestion(key, Known));
   }
 }
@@ -593,6 +609,9 @@ scenario loader::load() {
     point_origins_.push_back(base_origin_);
   }
   expand_sizes();
+  if (const toml::node* sweep = root_.get("sweep")) {
+    read_sweep_section(at("sweep", *sweep));
+  }
   apply_overrides();
   for (std::size_t i = 0; i < result_.points.size(); ++i) {
     check_point(result_.points[i], point_origins_[i], file_);

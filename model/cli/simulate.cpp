@@ -219,7 +219,8 @@ json simulate(const scenario& what, const run_point& point, const run_options& o
   system.context.trace.observe(progress);
   std::optional<trace_outputs> outputs;
   if (trace.sqlite || trace.perfetto || trace.stages) {
-    outputs.emplace(system.context, trace, options.out);
+    outputs.emplace(system.context, trace, options.out,
+                    [&](const message_record& message) { return programs->measured(message); });
   }
   wire_taps taps(system, trace, options.out, outputs ? &*outputs : nullptr);
   fault_output faults(system, options.out);

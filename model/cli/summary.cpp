@@ -383,12 +383,15 @@ const json* find_value(const json& root, std::string_view path) {
 }
 
 bool check_expectations(const scenario& what, json& summary) {
-  std::uint64_t passed = 0;
+  json met = json::array();
   json failed = json::array();
   for (const expectation& expect : what.expect) {
     const json* actual = find_value(summary, expect.path);
     if (actual != nullptr && holds(expect, *actual)) {
-      ++passed;
+      met.push_back({{"path", expect.path},
+                     {"where", expect.where},
+                     {"expected", wanted(expect)},
+                     {"actual", shown(*actual)}});
       continue;
     }
     const bool value = actual != nullptr && actual->is_primitive();
@@ -399,7 +402,8 @@ bool check_expectations(const scenario& what, json& summary) {
   }
   add_unexpected(what, summary, failed);
   const bool all = failed.empty();
-  summary["expect"] = {{"passed", passed}, {"failed", std::move(failed)}};
+  summary["expect"] = {
+      {"passed", met.size()}, {"failed", std::move(failed)}, {"met", std::move(met)}};
   return all;
 }
 
