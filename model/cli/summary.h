@@ -99,6 +99,7 @@ struct run_facts {
   bool stopped = false;                               ///< the run was ended with work under way
   std::vector<symptom> symptoms;
   const fault_injector* faults = nullptr;  ///< nullptr: there were no rules
+  json perftest;  ///< what the test has found; null: it was another workload
   run_effort effort;
 };
 
