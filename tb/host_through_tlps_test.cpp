@@ -65,7 +65,7 @@ class link_log final : public tlp_tap {
 
 TEST(through_tlps, every_command_and_doorbell_of_a_run_with_vfs_went_over_the_link) {
   const run_point point = point_of(std::string(Tenants));
-  system_model system(point, cores_of(point.workload), {});
+  system_model system(point, cores_of(point), {});
   std::array<link_log, 2> logs;
   for (unsigned i = 0; i < system_model::size(); ++i) {
     system.at(i).host.bus.port.tap(logs[i]);

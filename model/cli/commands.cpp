@@ -15,6 +15,7 @@
 #include "cli/listing.h"
 #include "cli/lockstep_command.h"
 #include "cli/output_file.h"
+#include "cli/perftest_command.h"
 #include "cli/report.h"
 #include "cli/runner.h"
 #include "cli/scenario_loader.h"
@@ -31,6 +32,7 @@ constexpr const char* TopFooter = R"(Examples:
   carillon run scenarios/ping_pong.toml --set pcie.generation=4 --out out/gen4 --trace
   carillon run scenarios/line_rate.toml --json --quiet
   carillon lockstep wqe_parser --transactions 10000 --seed 1
+  carillon perftest ib_write_lat -s 2 -n 10000
   carillon devinfo --vfs 4
   carillon params
 
@@ -382,7 +384,9 @@ int run_command(const std::vector<std::string>& arguments) {
   list_arguments list;
   config_space_arguments space;
   devinfo_arguments devinfo;
+  perftest_arguments perftest;
   add_run(app, run);
+  add_perftest(app, perftest);
   add_lockstep(app, lockstep);
   add_devinfo(app, devinfo);
   add_list(app, "stages", "List the pipeline's stages with their cycles and twins", list);
@@ -394,7 +398,7 @@ int run_command(const std::vector<std::string>& arguments) {
 
   try {
     // CLI11 takes a vector from its end.
-    std::vector<std::string> words = with_trace_values(arguments);
+    std::vector<std::string> words = with_trace_values(with_perftest(arguments));
     std::reverse(words.begin(), words.end());
     app.parse(words);
   } catch (const CLI::CallForHelp&) {
@@ -408,6 +412,9 @@ int run_command(const std::vector<std::string>& arguments) {
   const std::string command = app.get_subcommands().front()->get_name();
   if (command == "run") {
     return run_scenario_command(run);
+  }
+  if (command == "perftest") {
+    return run_perftest_command(perftest);
   }
   if (command == "devinfo") {
     return run_devinfo_command(devinfo);

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/perftest_spec.h"
 #include "common/twin.h"
 #include "common/types.h"
 #include "fabric/fault_rule.h"
@@ -177,6 +178,7 @@ struct run_point {
   std::uint64_t seed = 1;
   std::uint64_t shuffle = 0;
   workload_spec workload;
+  std::optional<perftest_spec> perftest;  ///< instead of the workload
   std::vector<fault_rule> faults;
   std::vector<read_fault_rule> pcie_faults;
   std::vector<device_settings> devices{2};  ///< by host

@@ -16,6 +16,8 @@
 #include "cli/fault_settings.h"
 #include "cli/paths.h"
 #include "cli/pcie_fault_settings.h"
+#include "cli/perftest_settings.h"
+#include "cli/profiles.h"
 #include "cli/setting.h"
 #include "cli/tenant_settings.h"
 #include "cli/text.h"
@@ -108,6 +110,7 @@ class loader {
   void read_report(std::string_view key, const setting& value);
   void read_trace(std::string_view key, const setting& value);
   void read_profile(const setting& value);
+  void check_provenance(const std::map<std::string, std::string, std::less<>>& sources) const;
 
   void apply_parameter(run_point& point, origins& origin, const std::string& name,
                        const setting& value);
@@ -115,6 +118,7 @@ class loader {
   void apply_workload_table(run_point& point, origins& origin, const setting& table);
   void apply_impl(run_point& point, const setting& value, const std::string& stage,
                   std::string_view impl);
+  void apply_perftest_table(run_point& point, origins& origin, const setting& table) const;
 
   void read_points(const toml::array& list);
   void read_point(const setting& table);
@@ -145,8 +149,8 @@ void loader::read_scenario(std::string_view key, const setting& value) {
     result_.question = value.string();
   } else if (key == "seed") {
     base_.seed = value.integer(0, MaxSeed);
-  } else {
-    value.fail("unknown key" + suggestion(key, {"name", "question", "seed"}));
+  } else if (key != "profile") {
+    value.fail("unknown key" + suggestion(key, {"name", "question", "seed", "profile"}));
   }
 }
 
@@ -178,36 +182,52 @@ void loader::read_trace(std::string_view key, const setting& value) {
 
 void loader::read_profile(const setting& value) {
   result_.profile = value.string();
-  if (result_.profile == "reference") {
-    return;  // the defaults of the parameters
-  }
-  const auto folder = std::filesystem::path(file_).parent_path() / "profiles";
-  const std::string profile_file = (folder / (result_.profile + ".toml")).string();
-  if (!std::filesystem::exists(profile_file)) {
-    std::vector<std::string> known = {"reference"};
-    std::error_code absent;
-    for (const auto& each : std::filesystem::directory_iterator(folder, absent)) {
-      if (each.path().extension() == ".toml") {
-        known.push_back(each.path().stem().string());
-      }
+  const std::string profile_file = find_profile(result_.profile, file_);
+  if (profile_file.empty()) {
+    if (result_.profile == "reference") {
+      return;  // the defaults of the parameters
     }
-    std::sort(known.begin(), known.end());
-    value.fail(
-        fmt::format("there is no profile `{}`; allowed: {}", result_.profile, any_of(known)));
+    value.fail(fmt::format("there is no profile `{}`; allowed: {}", result_.profile,
+                           any_of(known_profiles(file_))));
   }
   const toml::table profile = parse_toml(read_text(profile_file, "profile"), profile_file);
   const std::string scenario_file = std::exchange(file_, profile_file);
-  each_key(profile, "", [this](std::string_view key, const setting& each) {
+  std::map<std::string, std::string, std::less<>> sources;  // parameter -> where its source stands
+  each_key(profile, "", [&](std::string_view key, const setting& each) {
     if (key == "parameters") {
       apply_parameters(base_, base_origin_, each);
+    } else if (key == "provenance") {
+      each_key(each.table(), each.key(), [&](std::string_view name, const setting& source) {
+        if (source.string().empty()) {
+          source.fail("says nothing; where is the value from?");
+        }
+        sources[std::string(name)] = source.where();
+      });
     } else if (key != "description") {
-      each.fail("unknown key" + suggestion(key, {"parameters", "description"}));
+      each.fail("unknown key" + suggestion(key, {"parameters", "provenance", "description"}));
     }
   });
+  check_provenance(sources);
   for (auto& [name, where] : base_origin_) {
     where = "profile " + result_.profile;
   }
   file_ = scenario_file;
+}
+
+/// Each parameter that a profile sets says where its value is from, and nothing else does.
+void loader::check_provenance(
+    const std::map<std::string, std::string, std::less<>>& sources) const {
+  for (const auto& [name, where] : base_origin_) {
+    if (sources.find(name) == sources.end()) {
+      throw config_error(fmt::format("{}: {}: has no line in [provenance]", where, name));
+    }
+  }
+  for (const auto& [name, where] : sources) {
+    if (base_origin_.find(name) == base_origin_.end()) {
+      throw config_error(
+          fmt::format("{}: provenance.{}: the profile does not set this parameter", where, name));
+    }
+  }
 }
 
 void loader::apply_parameter(run_point& point, origins& origin, const std::string& name,
@@ -325,6 +345,13 @@ void loader::apply_impl(run_point& point, const setting& value, const std::strin
   point.impl[stage] = chosen;
 }
 
+void loader::apply_perftest_table(run_point& point, origins& origin, const setting& table) const {
+  each_key(table.table(), table.key(), [&](std::string_view key, const setting& value) {
+    apply_perftest_key(key, value, point);
+    origin[fmt::format("perftest.{}", key)] = value.where();
+  });
+}
+
 void loader::read_point(const setting& table) {
   const toml::table& keys = table.table();
   const toml::node* label = keys.get("label");
@@ -357,13 +384,16 @@ void loader::read_point(const setting& table) {
           apply_vfs(file_, value, point.devices, origin);
         } else if (key == "tenant") {
           read_tenants(file_, value, point.workload.tenant, origin);
+        } else if (key == "perftest") {
+          apply_perftest_table(point, origin, value);
         } else if (key == "impl") {
           each_key(value.table(), value.key(), [&](std::string_view stage, const setting& each) {
             apply_impl(point, each, std::string(stage), each.string());
           });
         } else if (key != "label") {
-          value.fail("unknown key" + suggestion(key, {"label", "parameters", "workload", "impl",
-                                                      "fault", "device", "vf", "tenant"}));
+          value.fail("unknown key" +
+                     suggestion(key, {"label", "parameters", "workload", "impl", "fault", "device",
+                                      "vf", "tenant", "perftest"}));
         }
       });
   result_.points.push_back(std::move(point));
@@ -510,8 +540,8 @@ void loader::apply_overrides() {
 
 void loader::read_top(std::string_view key, const setting& value) {
   static const std::vector<std::string> Known = {
-      "scenario", "profile", "parameters", "impl",       "workload", "points", "report",
-      "trace",    "expect",  "fault",      "pcie_fault", "device",   "vf",     "tenant"};
+      "scenario", "profile", "parameters", "impl",   "workload", "points", "report",  "trace",
+      "expect",   "fault",   "pcie_fault", "device", "vf",       "tenant", "perftest"};
   const auto section = [&](void (loader::*read)(std::string_view, const setting&)) {
     each_key(value.table(), value.key(),
              [&](std::string_view inner, const setting& each) { (this->*read)(inner, each); });
@@ -542,6 +572,8 @@ void loader::read_top(std::string_view key, const setting& value) {
     apply_vfs(file_, value, base_.devices, base_origin_);
   } else if (key == "tenant") {
     read_tenants(file_, value, base_.workload.tenant, base_origin_);
+  } else if (key == "perftest") {
+    apply_perftest_table(base_, base_origin_, value);
   } else if (key != "profile" && key != "points") {
     value.fail("unknown section" + suggestion(key, Known));
   }
@@ -556,6 +588,8 @@ scenario loader::load() {
     read_profile(setting("--profile " + *overrides_.profile, "profile", node));
   } else if (const toml::node* profile = root_.get("profile")) {
     read_profile(at("profile", *profile));
+  } else if (const toml::node* named = root_.at_path("scenario.profile").node()) {
+    read_profile(at("scenario.profile", *named));
   }
   if (root_.empty()) {
     throw config_error(fmt::format("{}: is empty; a scenario has at least [workload]", file_));

@@ -306,7 +306,11 @@ json point_summary(const run_facts& facts) {
     result["faults"] = faults_json(*facts.faults);
   }
   add_functions(facts, result);
-  result["workload"] = workload_json(facts.point->workload);
+  if (facts.perftest.is_null()) {
+    result["workload"] = workload_json(facts.point->workload);
+  } else {
+    result["perftest"] = facts.perftest;
+  }
   result["parameters"] = parameters_json(*facts.point);
   // The lines of the stage table, for the terminal and for reports.
   json lines = json::array();

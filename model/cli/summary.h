@@ -67,6 +67,7 @@ struct run_facts {
   std::vector<node_functions> functions;              ///< likewise
   std::vector<symptom> symptoms;
   const fault_injector* faults = nullptr;  ///< nullptr: there were no rules
+  json perftest;  ///< what the test has found; null: it was another workload
   run_effort effort;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/mixed_workload.h"
+#include "cli/perftest_tests.h"
 #include "cli/tenant_workload.h"
 #include "cli/workload.h"
 #include "common/error.h"
@@ -30,7 +31,11 @@ std::string state_of_affairs(system_model& system) {
   return text;
 }
 
-unsigned cores_of(const workload_spec& spec) {
+unsigned cores_of(const run_point& point) {
+  const workload_spec& spec = point.workload;
+  if (point.perftest) {
+    return perftest_traffic::Cores;
+  }
   if (spec.has_tenants()) {
     return tenant_workload::cores(spec);
   }
@@ -38,6 +43,9 @@ unsigned cores_of(const workload_spec& spec) {
 }
 
 std::unique_ptr<traffic> make_traffic(system_model& system, const run_point& point) {
+  if (point.perftest) {
+    return std::make_unique<perftest_traffic>(system, point);
+  }
   if (point.workload.has_tenants()) {
     return std::make_unique<tenant_workload>(system, point);
   }

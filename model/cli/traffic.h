@@ -10,6 +10,7 @@
 
 namespace carillon {
 
+class progress_bar;
 struct run_facts;
 
 class traffic {
@@ -43,6 +44,9 @@ class traffic {
 
   /// Completions with an error.
   [[nodiscard]] virtual std::uint64_t failed_completions() const = 0;
+
+  /// Of a run without traces: moves the bar itself.
+  virtual void show_progress(progress_bar& /*bar*/) {}
 };
 
 /// What both NICs counted and which streams still hold items: where to look when a run came to a
@@ -50,7 +54,7 @@ class traffic {
 std::string state_of_affairs(system_model& system);
 
 /// Cores that a host needs for it.
-unsigned cores_of(const workload_spec& spec);
+unsigned cores_of(const run_point& point);
 
 std::unique_ptr<traffic> make_traffic(system_model& system, const run_point& point);
 
