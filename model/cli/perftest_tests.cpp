@@ -301,7 +301,7 @@ task<> perftest_traffic::await_message(cpu& core, side& here, polled_byte& arriv
   arrival.expect(static_cast<std::uint8_t>(round + 1));
   co_await core.poll(arrival);
   const trace_ref writer = arrival.take_writer();
-  trace.mark(core.seen(writer), milestone::remote_seen);
+  trace.mark(core.pass_software(core.seen(writer)), milestone::remote_seen);
   trace.release(writer);
 }
 
