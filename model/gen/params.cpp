@@ -200,100 +200,140 @@ auto visit_param(P& p, std::size_t i, F&& f) {
     case 34:
       return f(p.host.config_retry_ps);
     case 35:
-      return f(p.cpu.post_ps);
+      return f(p.host.cpu_node);
     case 36:
-      return f(p.cpu.wqe_build_ps);
+      return f(p.host.socket_hop_ps);
     case 37:
-      return f(p.cpu.inline_copy_ps);
+      return f(p.host.socket_load);
     case 38:
-      return f(p.cpu.dbrec_write_ps);
+      return f(p.host.socket_burst_ps);
     case 39:
-      return f(p.cpu.mmio_store_ps);
+      return f(p.host.socket_burst_tail);
     case 40:
-      return f(p.cpu.wc_store_ps);
+      return f(p.host.iommu);
     case 41:
-      return f(p.cpu.wc_flush_ps);
+      return f(p.host.iommu_hit_ps);
     case 42:
-      return f(p.cpu.fence_ps);
+      return f(p.host.iommu_miss_ps);
     case 43:
-      return f(p.cpu.wc_buffers);
+      return f(p.host.iommu_walk_read_ps);
     case 44:
-      return f(p.cpu.poll_interval_ps);
+      return f(p.host.iommu_walkers);
     case 45:
-      return f(p.cpu.poll_cqe_ps);
+      return f(p.host.iommu_walk_entries);
     case 46:
-      return f(p.cpu.interrupt_ps);
+      return f(p.host.iotlb_entries);
     case 47:
-      return f(p.cpu.interrupt_handler_ps);
+      return f(p.host.iotlb_ways);
     case 48:
-      return f(p.cpu.noise);
+      return f(p.cpu.post_ps);
     case 49:
-      return f(p.cpu.noise_interval_ps);
+      return f(p.cpu.wqe_build_ps);
     case 50:
-      return f(p.cpu.noise_duration_ps);
+      return f(p.cpu.inline_copy_ps);
     case 51:
-      return f(p.wire.rate_gbps);
+      return f(p.cpu.dbrec_write_ps);
     case 52:
-      return f(p.wire.delay_ps);
+      return f(p.cpu.mmio_store_ps);
     case 53:
-      return f(p.wire.mtu);
+      return f(p.cpu.wc_store_ps);
     case 54:
-      return f(p.wire.ethernet_mtu);
+      return f(p.cpu.wc_flush_ps);
     case 55:
-      return f(p.wire.ip_version);
+      return f(p.cpu.fence_ps);
     case 56:
-      return f(p.wire.dscp);
+      return f(p.cpu.wc_buffers);
     case 57:
-      return f(p.wire.priority);
+      return f(p.cpu.poll_interval_ps);
     case 58:
-      return f(p.nic.total_vfs);
+      return f(p.cpu.poll_cqe_ps);
     case 59:
-      return f(p.nic.uar_pages);
+      return f(p.cpu.interrupt_ps);
     case 60:
-      return f(p.nic.log_max_qp);
+      return f(p.cpu.interrupt_handler_ps);
     case 61:
-      return f(p.nic.log_max_cq);
+      return f(p.cpu.noise);
     case 62:
-      return f(p.nic.log_max_mkey);
+      return f(p.cpu.noise_interval_ps);
     case 63:
-      return f(p.nic.log_max_mtt_lines);
+      return f(p.cpu.noise_duration_ps);
     case 64:
-      return f(p.nic.log_max_srq);
+      return f(p.cpu.noise_tail);
     case 65:
-      return f(p.nic.log_max_eq);
+      return f(p.cpu.lock_handoff_ps);
     case 66:
-      return f(p.nic.icm);
+      return f(p.cpu.neighbours);
     case 67:
-      return f(p.nic.icm_cache_lines);
+      return f(p.cpu.neighbour_interval_ps);
     case 68:
-      return f(p.nic.icm_cache_ways);
+      return f(p.cpu.neighbour_hold_ps);
     case 69:
-      return f(p.nic.icm_misses);
+      return f(p.cpu.neighbour_hold_tail);
     case 70:
-      return f(p.nic.log_max_rd_atomic);
+      return f(p.cpu.neighbour_switch_ps);
     case 71:
-      return f(p.nic.msix_vectors);
+      return f(p.wire.rate_gbps);
     case 72:
-      return f(p.nic.flr_quiesce_ns);
+      return f(p.wire.delay_ps);
     case 73:
-      return f(p.nic.command_cycles);
+      return f(p.wire.mtu);
     case 74:
-      return f(p.nic.firmware);
+      return f(p.wire.ethernet_mtu);
     case 75:
-      return f(p.nic.sram_bytes);
+      return f(p.wire.ip_version);
     case 76:
-      return f(p.nic.error_poll_us);
+      return f(p.wire.dscp);
     case 77:
-      return f(p.nic.error_polls);
+      return f(p.wire.priority);
     case 78:
-      return f(p.nic.rx_buffer_bytes);
+      return f(p.nic.total_vfs);
     case 79:
-      return f(p.nic.ack_req_interval);
+      return f(p.nic.uar_pages);
     case 80:
-      return f(p.nic.send_window);
+      return f(p.nic.log_max_qp);
     case 81:
-      return f(p.uar.bf_timeout_cycles);
+      return f(p.nic.log_max_cq);
     case 82:
+      return f(p.nic.log_max_mkey);
+    case 83:
+      return f(p.nic.log_max_mtt_lines);
+    case 84:
+      return f(p.nic.log_max_srq);
+    case 85:
+      return f(p.nic.log_max_eq);
+    case 86:
+      return f(p.nic.icm);
+    case 87:
+      return f(p.nic.icm_cache_lines);
+    case 88:
+      return f(p.nic.icm_cache_ways);
+    case 89:
+      return f(p.nic.icm_misses);
+    case 90:
+      return f(p.nic.log_max_rd_atomic);
+    case 91:
+      return f(p.nic.msix_vectors);
+    case 92:
+      return f(p.nic.flr_quiesce_ns);
+    case 93:
+      return f(p.nic.command_cycles);
+    case 94:
+      return f(p.nic.firmware);
+    case 95:
+      return f(p.nic.sram_bytes);
+    case 96:
+      return f(p.nic.error_poll_us);
+    case 97:
+      return f(p.nic.error_polls);
+    case 98:
+      return f(p.nic.rx_buffer_bytes);
+    case 99:
+      return f(p.nic.ack_req_interval);
+    case 100:
+      return f(p.nic.send_window);
+    case 101:
+      return f(p.uar.bf_timeout_cycles);
+    case 102:
       return f(p.uar.bf_slots);
     default:
       std::fputs("visit_param: no such parameter\n", stderr);

@@ -185,6 +185,32 @@ struct parameters {
     std::int64_t mmio_prefetchable_bytes = 137438953472;
     // until a configuration access that was answered Retry is tried again [ps]
     std::int64_t config_retry_ps = 1000000;
+    // socket of the programs and of their memory
+    std::int64_t cpu_node = 0;
+    // one way over the link between two sockets [ps]
+    std::int64_t socket_hop_ps = 150000;
+    // share of the time that others use the link between the sockets, in each direction
+    double socket_load = 0.0;
+    // mean length of a burst of that use [ps]
+    std::int64_t socket_burst_ps = 500000;
+    // exponent of the Pareto distribution of those lengths
+    double socket_burst_tail = 2.0;
+    // the device's addresses are translated
+    bool iommu = false;
+    // translation that the IOTLB knows [ps]
+    std::int64_t iommu_hit_ps = 5000;
+    // of a miss, besides its reads of memory [ps]
+    std::int64_t iommu_miss_ps = 65000;
+    // a page walk's read of memory [ps]
+    std::int64_t iommu_walk_read_ps = 197000;
+    // page walks at the same time
+    std::int64_t iommu_walkers = 1;
+    // tables that the walk cache knows, of each level above the last
+    std::int64_t iommu_walk_entries = 32;
+    // pages that the IOTLB knows
+    std::int64_t iotlb_entries = 256;
+    // ways of the IOTLB; with more than entries it is fully associative
+    std::int64_t iotlb_ways = 8;
 
     bool operator==(const host_t&) const = default;
   } host;
@@ -222,6 +248,21 @@ struct parameters {
     std::int64_t noise_interval_ps = 1000000000;
     // mean length of an interruption [ps]
     std::int64_t noise_duration_ps = 2000000;
+    // exponent of the Pareto distribution of its lengths; 0: uniform up to twice the mean
+    double noise_tail = 0.0;
+    // taking a doorbell's lock over from another core that has held it [ps]
+    std::int64_t lock_handoff_ps = 0;
+    // other tenants that post to the same queues, under one lock
+    std::int64_t neighbours = 0;
+    // mean time between two posts of each [ps]
+    std::int64_t neighbour_interval_ps = 10000000;
+    // mean time that a post holds the lock, context switches of its holder included [ps]
+    std::int64_t neighbour_hold_ps = 300000;
+    // exponent of the Pareto distribution of that time
+    double neighbour_hold_tail = 2.0;
+    // with neighbours: the lock and the queue's state come from another core's cache, for each
+    // post [ps]
+    std::int64_t neighbour_switch_ps = 100000;
 
     bool operator==(const cpu_t&) const = default;
   } cpu;
@@ -310,7 +351,7 @@ struct parameters {
   bool operator==(const parameters&) const = default;
 };
 
-inline constexpr std::array<param_desc, 83> ParamTable = {{
+inline constexpr std::array<param_desc, 103> ParamTable = {{
     {"core.clock_period_ps", param_type::Integer, "ps", "1000", "100", "100000", "",
      "an integer from 100 to 100000", provenance::Reference,
      "reference description: stage table, PCIe Gen5 x16, 1 GHz",
@@ -451,6 +492,58 @@ inline constexpr std::array<param_desc, 83> ParamTable = {{
      "an integer from 1 to 1000000000000", provenance::Assumed,
      "often enough beside a reset's time",
      "until a configuration access that was answered Retry is tried again"},
+    {"host.cpu_node", param_type::Integer, "", "0", "0", "7", "",
+     "an integer from 0 to 7", provenance::Assumed,
+     "that of the NIC unless a scenario asks",
+     "socket of the programs and of their memory"},
+    {"host.socket_hop_ps", param_type::Integer, "ps", "150000", "0", "10000000", "",
+     "an integer from 0 to 10000000", provenance::Measured,
+     "public measurements: an inter-socket hop costs 130 to 220 ns",
+     "one way over the link between two sockets"},
+    {"host.socket_load", param_type::Real, "", "0.0", "0.0", "0.95", "",
+     "a number from 0.0 to 0.95", provenance::Assumed,
+     "an idle machine unless a scenario asks",
+     "share of the time that others use the link between the sockets, in each direction"},
+    {"host.socket_burst_ps", param_type::Integer, "ps", "500000", "1", "1000000000000", "",
+     "an integer from 1 to 1000000000000", provenance::Assumed,
+     "no public figure",
+     "mean length of a burst of that use"},
+    {"host.socket_burst_tail", param_type::Real, "", "2.0", "1.01", "100.0", "",
+     "a number from 1.01 to 100.0", provenance::Assumed,
+     "no public figure",
+     "exponent of the Pareto distribution of those lengths"},
+    {"host.iommu", param_type::Flag, "", "false", "", "", "",
+     "true, false", provenance::Assumed,
+     "pass-through, as the reference figures are without virtualisation",
+     "the device's addresses are translated"},
+    {"host.iommu_hit_ps", param_type::Integer, "ps", "5000", "0", "10000000", "",
+     "an integer from 0 to 10000000", provenance::Assumed,
+     "no public figure",
+     "translation that the IOTLB knows"},
+    {"host.iommu_miss_ps", param_type::Integer, "ps", "65000", "0", "10000000", "",
+     "an integer from 0 to 10000000", provenance::Measured,
+     "public fit of strict mode: page / (65 ns + M * 197 ns)",
+     "of a miss, besides its reads of memory"},
+    {"host.iommu_walk_read_ps", param_type::Integer, "ps", "197000", "0", "10000000", "",
+     "an integer from 0 to 10000000", provenance::Measured,
+     "public fit of strict mode: page / (65 ns + M * 197 ns)",
+     "a page walk's read of memory"},
+    {"host.iommu_walkers", param_type::Integer, "", "1", "1", "64", "",
+     "an integer from 1 to 64", provenance::Measured,
+     "the public fit adds the walks up: one at a time",
+     "page walks at the same time"},
+    {"host.iommu_walk_entries", param_type::Integer, "", "32", "1", "65536", "",
+     "an integer from 1 to 65536", provenance::Assumed,
+     "no public figure",
+     "tables that the walk cache knows, of each level above the last"},
+    {"host.iotlb_entries", param_type::Integer, "", "256", "1", "1048576", "",
+     "an integer from 1 to 1048576", provenance::Assumed,
+     "no public figure",
+     "pages that the IOTLB knows"},
+    {"host.iotlb_ways", param_type::Integer, "", "8", "1", "1024", "",
+     "an integer from 1 to 1024", provenance::Assumed,
+     "no public figure",
+     "ways of the IOTLB; with more than entries it is fully associative"},
     {"cpu.post_ps", param_type::Integer, "ps", "20000", "0", "100000000", "",
      "an integer from 0 to 100000000", provenance::Assumed,
      "no public split of a post call",
@@ -515,6 +608,34 @@ inline constexpr std::array<param_desc, 83> ParamTable = {{
      "an integer from 0 to 1000000000000", provenance::Assumed,
      "no public figure",
      "mean length of an interruption"},
+    {"cpu.noise_tail", param_type::Real, "", "0.0", "0.0", "100.0", "",
+     "a number from 0.0 to 100.0", provenance::Assumed,
+     "no public figure",
+     "exponent of the Pareto distribution of its lengths; 0: uniform up to twice the mean"},
+    {"cpu.lock_handoff_ps", param_type::Integer, "ps", "0", "0", "100000000", "",
+     "an integer from 0 to 100000000", provenance::Assumed,
+     "none unless a profile says so; 12 shared registers at 19.2 million posts/s give 625 ns for each post and its handing over",
+     "taking a doorbell's lock over from another core that has held it"},
+    {"cpu.neighbours", param_type::Integer, "", "0", "0", "512", "",
+     "an integer from 0 to 512", provenance::Assumed,
+     "a function has one user unless a scenario asks",
+     "other tenants that post to the same queues, under one lock"},
+    {"cpu.neighbour_interval_ps", param_type::Integer, "ps", "10000000", "1", "1000000000000", "",
+     "an integer from 1 to 1000000000000", provenance::Assumed,
+     "no public figure",
+     "mean time between two posts of each"},
+    {"cpu.neighbour_hold_ps", param_type::Integer, "ps", "300000", "0", "1000000000000", "",
+     "an integer from 0 to 1000000000000", provenance::Assumed,
+     "no public figure",
+     "mean time that a post holds the lock, context switches of its holder included"},
+    {"cpu.neighbour_hold_tail", param_type::Real, "", "2.0", "1.01", "100.0", "",
+     "a number from 1.01 to 100.0", provenance::Assumed,
+     "no public figure",
+     "exponent of the Pareto distribution of that time"},
+    {"cpu.neighbour_switch_ps", param_type::Integer, "ps", "100000", "0", "100000000", "",
+     "an integer from 0 to 100000000", provenance::Assumed,
+     "no public figure",
+     "with neighbours: the lock and the queue's state come from another core's cache, for each post"},
     {"wire.rate_gbps", param_type::Integer, "Gb/s", "400", "", "", "10|25|40|50|100|200|400|800",
      "10, 25, 40, 50, 100, 200, 400, 800", provenance::Reference,
      "reference description: PCIe Gen5 x16 NIC of the 400 Gb/s class",

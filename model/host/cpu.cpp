@@ -9,15 +9,6 @@
 
 namespace carillon {
 
-namespace {
-
-/// Uniform between 0 and twice the mean.
-ps_t draw_around(random_stream& random, std::int64_t mean) {
-  return random.between(0, 2 * static_cast<std::uint64_t>(mean));
-}
-
-}  // namespace
-
 polled_memory::polled_memory(host_memory& memory, std::uint64_t address, std::uint64_t length)
     : memory_(memory), address_(address), length_(length) {
   memory_.watch(address_, length_, *this);
@@ -72,12 +63,7 @@ cpu::cpu(const sc_core::sc_module_name& name, sim_context& context, host_memory&
       combining_reason_(context.trace.intern("write_combining")),
       drain_reason_(context.trace.intern("drain")),
       drain_random_(context.seed, std::string(this->name()) + "/drain"),
-      noise_random_(context.seed, std::string(this->name()) + "/noise") {
-  if (context_.params.cpu.noise) {
-    interruption_end_ = 0;
-    draw_interruption();
-  }
-}
+      noise_(context.seed, std::string(this->name()) + "/noise", context.params) {}
 
 void cpu::run(task<> program, std::function<void()> done) {
   CARILLON_CHECK(!busy(), "{}: a second program", this->name());
@@ -158,21 +144,12 @@ void cpu::on_time(ps_t now, std::uint64_t what) {
 
 // Work
 
-void cpu::draw_interruption() {
-  interruption_begin_ =
-      interruption_end_ + draw_around(noise_random_, context_.params.cpu.noise_interval_ps);
-  interruption_end_ =
-      interruption_begin_ + draw_around(noise_random_, context_.params.cpu.noise_duration_ps);
-}
-
 bool cpu::next_break(ps_t until, handler_time& taken, name_id& reason) {
   ps_t first = NeverPs;
-  if (context_.params.cpu.noise) {
-    while (interruption_end_ <= time_) {
-      draw_interruption();
-    }
-    first = interruption_begin_;
-    taken = {interruption_begin_, interruption_end_};
+  if (noise_.active()) {
+    noise_.advance(time_);
+    first = noise_.begin();
+    taken = {noise_.begin(), noise_.end()};
     reason = noise_reason_;
   }
   while (!taken_.empty() && taken_.front().end <= time_) {
@@ -188,7 +165,7 @@ bool cpu::next_break(ps_t until, handler_time& taken, name_id& reason) {
 
 trace_ref cpu::spend(ps_t cost, trace_ref history) {
   history = caught_up(history);
-  if (context_.params.cpu.noise || !taken_.empty()) {
+  if (noise_.active() || !taken_.empty()) {
     handler_time taken;
     name_id reason = 0;
     while (next_break(time_ + cost, taken, reason)) {

@@ -33,6 +33,7 @@
 #include "common/random.h"
 #include "host/fifo.h"
 #include "host/host_memory.h"
+#include "host/os_noise.h"
 #include "host/root_complex.h"
 #include "host/task.h"
 
@@ -353,7 +354,6 @@ class cpu final : public sc_core::sc_module, private timed, private mmio_read_li
   void depart_at(ps_t when, departure item);
   void drain_line(std::size_t index);
   void drain_all();
-  void draw_interruption();
   /// What takes the core from the program before it has worked until `until`; false: nothing.
   bool next_break(ps_t until, handler_time& taken, name_id& reason);
 
@@ -394,9 +394,7 @@ class cpu final : public sc_core::sc_module, private timed, private mmio_read_li
   bool poll_scheduled_ = false;
   ps_t poll_start_ = 0;
 
-  random_stream noise_random_;
-  ps_t interruption_begin_ = NeverPs;
-  ps_t interruption_end_ = NeverPs;
+  os_noise noise_;
 
   fifo<handler> handlers_;  ///< that have not ended
   ps_t handlers_end_ = 0;

@@ -6,7 +6,10 @@ namespace carillon {
 
 machine::machine(const sc_core::sc_module_name& name, sim_context& context, tlp_pool& tlps,
                  unsigned cores)
-    : sc_core::sc_module(name), bus("root_complex", context, memory, tlps), context_(context) {
+    : sc_core::sc_module(name),
+      bus("root_complex", context, memory, tlps),
+      sharing(context, this->name()),
+      context_(context) {
   bus.add_window(MemoryBase, MemoryBytes);
   bus.add_interrupt_window(interrupts::WindowBase, interrupts::WindowBytes, controller);
   for (unsigned i = 0; i < cores; ++i) {

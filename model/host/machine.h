@@ -7,6 +7,7 @@
 
 #include "common/context.h"
 #include "host/cpu.h"
+#include "host/device_sharing.h"
 #include "host/host_memory.h"
 #include "host/interrupts.h"
 #include "host/root_complex.h"
@@ -25,6 +26,7 @@ class machine final : public sc_core::sc_module {
   host_memory memory;
   root_complex bus;
   interrupts controller;
+  device_sharing sharing;
 
   [[nodiscard]] cpu& core(unsigned index) { return *cores_.at(index); }
 

@@ -39,6 +39,9 @@ task<bool> queue_pair::post_send(cpu& core, std::span<const work_request> batch)
     history = trace_.open(core.time(), info);
     if (first) {
       history = core.spend(static_cast<ps_t>(params.cpu.post_ps), history);
+      if (device_sharing& tenants = device_.host().sharing; tenants.active()) {
+        history = tenants.enter(core, history);
+      }
       first = false;
     }
     history = build(core, each, history);
@@ -110,6 +113,9 @@ task<> queue_pair::ring_doorbell(cpu& core, trace_ref history, std::size_t reque
     const ps_t asked = core.time();
     co_await core.acquire(uar_.lock);
     history = trace_.wait(history, core.site(), lock_reason_, asked, core.time());
+    if (core.time() != asked) {
+      history = core.spend(static_cast<ps_t>(core.params().cpu.lock_handoff_ps), history);
+    }
   }
   // The record must be in memory before the device hears of it.
   history = core.fence(history);

@@ -24,6 +24,11 @@ std::array<flow_credits, 3> advertised(const parameters& params) {
           credits(params.pcie.rc_credits_nph, params.pcie.rc_credits_npd), flow_credits{}};
 }
 
+/// "<host>.root_complex" -> "<host>".
+std::string host_name(const std::string& own) {
+  return own.substr(0, std::min(own.rfind('.'), own.size()));
+}
+
 /// "<host>.root_complex" -> "<host>.memory".
 std::string memory_name(const std::string& own) {
   const std::size_t dot = own.rfind('.');
@@ -51,6 +56,8 @@ root_complex::root_complex(const sc_core::sc_module_name& name, sim_context& con
       faults_(context.trace, context.seed, this->name()),
       random_(context.seed, std::string(this->name()) + ".completions"),
       outstanding_(Tags),
+      iommu_(context, host_name(this->name())),
+      sockets_(context, host_name(this->name())),
       // Gb/s over 8000 are bytes per ps.
       memory_pipe_(pcie_rate{static_cast<std::uint64_t>(context.params.host.memory_gbps), 8000}) {
   port.listen(*this);
@@ -143,6 +150,23 @@ ps_t root_complex::memory_slot(tlp* packet, ps_t ready, std::uint64_t bytes) {
   return begin;
 }
 
+ps_t root_complex::reach_memory(tlp* packet, const byte_range& range, ps_t now) {
+  ps_t there = now;
+  if (iommu_.active()) {
+    there = iommu_.translate(range.address, packet->trace, packet->row, there);
+    // Translated or not, requests keep their order.
+    const ps_t ready = std::max(there, last_reached_);
+    packet->trace =
+        context_.trace.wait(packet->trace, {self_.place, packet->row}, posted_order_, there, ready);
+    there = ready;
+    last_reached_ = ready;
+  }
+  if (sockets_.crossed()) {
+    there = sockets_.cross(socket_link::direction::to_memory, packet->trace, packet->row, there);
+  }
+  return there;
+}
+
 void root_complex::take_read(tlp* packet, const tlp_header& header, ps_t arrived) {
   const auto& host = context_.params.host;
   memory_access access{packet, header, touched(header)};
@@ -162,7 +186,8 @@ void root_complex::take_read(tlp* packet, const tlp_header& header, ps_t arrived
 
   ps_t sampled{};
   if (access.status == completion_status::Success) {
-    ps_t begin = memory_slot(packet, ready, access.range.bytes);
+    const ps_t there = reach_memory(packet, access.range, ready);
+    ps_t begin = memory_slot(packet, there, access.range.bytes);
     // Earlier writes must be there when the data is sampled.
     const ps_t earliest = std::max(last_visible_, last_sampled_);
     if (begin + host.memory_read_ps < earliest) {
@@ -172,13 +197,19 @@ void root_complex::take_read(tlp* packet, const tlp_header& header, ps_t arrived
     }
     sampled = begin + host.memory_read_ps;
     packet->trace = context_.trace.service(packet->trace, memory, begin, sampled);
+    if (sockets_.crossed()) {
+      access.hop =
+          sockets_.cross(socket_link::direction::to_device, packet->trace, packet->row, sampled) -
+          sampled;
+    }
   } else {
     // Answered without memory, but not before the reads in front of it.
     sampled = std::max(ready, last_sampled_);
     packet->trace = context_.trace.wait(packet->trace, in, posted_order_, ready, sampled);
   }
   last_sampled_ = sampled;
-  packet->trace = context_.trace.service(packet->trace, in, sampled, sampled + way_out());
+  const ps_t back = sampled + access.hop;
+  packet->trace = context_.trace.service(packet->trace, in, back, back + way_out());
   reads_.push(access);
   at(sampled, work::read_sampled);
 }
@@ -230,7 +261,8 @@ void root_complex::take_write(tlp* packet, const tlp_header& header, ps_t arrive
   const trace_site memory{memory_place_, packet->row};
   const ps_t ready = arrived + way_in();
   packet->trace = context_.trace.service(packet->trace, {self_.place, packet->row}, arrived, ready);
-  ps_t begin = memory_slot(packet, ready, access.range.bytes);
+  const ps_t there = reach_memory(packet, access.range, ready);
+  ps_t begin = memory_slot(packet, there, access.range.bytes);
   const bool to_cache = host.ddio && memory_.attributes(access.range.address).cached;
   const ps_t latency = to_cache ? host.llc_write_ps : host.memory_write_ps;
   if (begin + latency < last_visible_ && !header.relaxed_ordering) {
@@ -256,8 +288,12 @@ void root_complex::take_message(const memory_access& access, ps_t arrived) {
   }
   ++stats_.messages;
   const trace_site in{self_.place, packet->row};
-  const ps_t through = arrived + way_in();
+  ps_t through = arrived + way_in();
   packet->trace = context_.trace.service(packet->trace, in, arrived, through);
+  if (sockets_.crossed()) {
+    through =
+        sockets_.cross(socket_link::direction::to_memory, packet->trace, packet->row, through);
+  }
   // What was written before it is visible to the handler.
   const ps_t ready = std::max(through, last_visible_);
   packet->trace = context_.trace.wait(packet->trace, in, posted_order_, through, ready);
@@ -366,9 +402,12 @@ void root_complex::store(const memory_access& access) {
 // Downstream: accesses of the CPU -----------------------------------------------------------------
 
 void root_complex::depart(tlp* packet, trace_ref trace, name_id row) {
-  const ps_t now = now_ps();
-  const ps_t ready = now + way_out();
+  ps_t now = now_ps();
   packet->row = row;
+  if (sockets_.crossed()) {
+    now = sockets_.cross(socket_link::direction::to_device, trace, row, now);
+  }
+  const ps_t ready = now + way_out();
   packet->trace = context_.trace.service(trace, {self_.place, row}, now, ready);
   requests_.push(packet);
   at(ready, work::send_request);
@@ -463,11 +502,15 @@ void root_complex::take_completion(tlp* packet, const tlp_header& header, ps_t a
   }
   if (last) {
     const trace_site in{self_.place, packet->row};
-    const ps_t through = arrived + way_in();
+    ps_t through = arrived + way_in();
+    slot->trace = context_.trace.service(packet->trace, in, arrived, through);
+    if (sockets_.crossed()) {
+      through =
+          sockets_.cross(socket_link::direction::to_memory, slot->trace, packet->row, through);
+    }
     // A completion does not pass the writes before it: what they wrote is there when the CPU goes
     // on.
     const ps_t ready = std::max(through, last_visible_);
-    slot->trace = context_.trace.service(packet->trace, in, arrived, through);
     slot->trace = context_.trace.wait(slot->trace, in, posted_order_, through, ready);
     answers_.push(header.tag);
     at(ready, work::answer);

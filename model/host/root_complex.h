@@ -16,6 +16,9 @@
 //
 // Downstream. An access of the CPU spends half of it, then leaves in order; a read's
 // answer comes the other half after the last symbol of its completion.
+//
+// Between the link's side and memory or core lie the translation of addresses (iommu.h) and, if
+// they are on the other socket, the link between the sockets (numa.h).
 #pragma once
 
 #include <cstdint>
@@ -28,6 +31,8 @@
 #include "host/fifo.h"
 #include "host/host_memory.h"
 #include "host/interrupts.h"
+#include "host/iommu.h"
+#include "host/numa.h"
 #include "host/pcie_faults.h"
 #include "host/slots.h"
 
@@ -98,6 +103,8 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
 
   [[nodiscard]] const statistics& stats() const { return stats_; }
 
+  [[nodiscard]] const iommu::statistics& translations() const { return iommu_.stats(); }
+
   /// Reads that went wrong on purpose.
   [[nodiscard]] std::uint64_t injected() const { return faults_.hits(); }
 
@@ -117,6 +124,7 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
     bool silent = false;    ///< do not answer
     bool stray = false;     ///< send what nobody asked for first
     ps_t delay = 0;         ///< of the answer
+    ps_t hop = 0;           ///< back over the link between the sockets
   };
 
   /// The completions of a read, ready to leave.
@@ -172,6 +180,8 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
   [[nodiscard]] ps_t way_in() const;
   [[nodiscard]] ps_t way_out() const;
   ps_t memory_slot(tlp* packet, ps_t ready, std::uint64_t bytes);
+  /// From the root complex to memory: translated, on the right socket, in order.
+  ps_t reach_memory(tlp* packet, const byte_range& range, ps_t now);
 
   void sample(const memory_access& access);
   [[nodiscard]] std::uint32_t cut(std::uint64_t address, std::uint32_t left);
@@ -217,6 +227,9 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
   std::vector<outstanding> outstanding_;  ///< by tag
   std::uint16_t next_tag_ = 0;
 
+  iommu iommu_;
+  socket_link sockets_;
+  ps_t last_reached_ = 0;
   serializer memory_pipe_;
   ps_t last_sampled_ = 0;
   ps_t last_visible_ = 0;

@@ -79,6 +79,28 @@ package params_pkg;
   localparam logic [63:0] HostMmioPrefetchableBytes = 64'd137438953472;
   // until a configuration access that was answered Retry is tried again [ps]
   localparam int unsigned HostConfigRetryPs = 1000000;
+  // socket of the programs and of their memory
+  localparam int unsigned HostCpuNode = 0;
+  // one way over the link between two sockets [ps]
+  localparam int unsigned HostSocketHopPs = 150000;
+  // mean length of a burst of that use [ps]
+  localparam int unsigned HostSocketBurstPs = 500000;
+  // the device's addresses are translated
+  localparam int unsigned HostIommu = 0;
+  // translation that the IOTLB knows [ps]
+  localparam int unsigned HostIommuHitPs = 5000;
+  // of a miss, besides its reads of memory [ps]
+  localparam int unsigned HostIommuMissPs = 65000;
+  // a page walk's read of memory [ps]
+  localparam int unsigned HostIommuWalkReadPs = 197000;
+  // page walks at the same time
+  localparam int unsigned HostIommuWalkers = 1;
+  // tables that the walk cache knows, of each level above the last
+  localparam int unsigned HostIommuWalkEntries = 32;
+  // pages that the IOTLB knows
+  localparam int unsigned HostIotlbEntries = 256;
+  // ways of the IOTLB; with more than entries it is fully associative
+  localparam int unsigned HostIotlbWays = 8;
   // entry of a post call, lock included [ps]
   localparam int unsigned CpuPostPs = 20000;
   // building one WQE block of 64 bytes [ps]
@@ -111,6 +133,17 @@ package params_pkg;
   localparam int unsigned CpuNoiseIntervalPs = 1000000000;
   // mean length of an interruption [ps]
   localparam int unsigned CpuNoiseDurationPs = 2000000;
+  // taking a doorbell's lock over from another core that has held it [ps]
+  localparam int unsigned CpuLockHandoffPs = 0;
+  // other tenants that post to the same queues, under one lock
+  localparam int unsigned CpuNeighbours = 0;
+  // mean time between two posts of each [ps]
+  localparam int unsigned CpuNeighbourIntervalPs = 10000000;
+  // mean time that a post holds the lock, context switches of its holder included [ps]
+  localparam int unsigned CpuNeighbourHoldPs = 300000;
+  // with neighbours: the lock and the queue's state come from another core's cache, for each post
+  // [ps]
+  localparam int unsigned CpuNeighbourSwitchPs = 100000;
   // port rate [Gb/s]
   localparam int unsigned WireRateGbps = 400;
   // one way flight of a cable [ps]
