@@ -169,6 +169,14 @@ ps_t root_complex::to_memory(tlp* packet, ps_t ready) {
                                         packet->row, packet->trace);
 }
 
+/// When it is at the socket of the cores.
+ps_t root_complex::to_cores(tlp* packet, ps_t ready) {
+  return !far_cores_ ? ready
+                     : sockets_->cross(socket_direction::from_nic, ready,
+                                       packet->header_bytes + std::uint64_t{packet->payload_bytes},
+                                       packet->row, packet->trace);
+}
+
 /// When the data of a read, sampled now, leaves the root complex.
 ps_t root_complex::from_memory(const memory_access& access) {
   const ps_t now = now_ps();
@@ -311,9 +319,10 @@ void root_complex::take_message(const memory_access& access, ps_t arrived) {
   const trace_site in{self_.place, packet->row};
   const ps_t through = arrived + way_in();
   packet->trace = context_.trace.service(packet->trace, in, arrived, through);
+  const ps_t there = to_cores(packet, through);
   // What was written before it is visible to the handler.
-  const ps_t ready = std::max(through, last_visible_);
-  packet->trace = context_.trace.wait(packet->trace, in, posted_order_, through, ready);
+  const ps_t ready = std::max(there, last_visible_);
+  packet->trace = context_.trace.wait(packet->trace, in, posted_order_, there, ready);
   last_visible_ = ready;
   const std::uint32_t slot = writes_.obtain();
   writes_[slot] = access;
@@ -530,14 +539,10 @@ void root_complex::take_completion(tlp* packet, const tlp_header& header, ps_t a
     const ps_t through = arrived + way_in();
     // A completion does not pass the writes before it: what they wrote is there when the CPU goes
     // on.
-    slot->trace = context_.trace.service(packet->trace, in, arrived, through);
-    const ps_t there =
-        !far_cores_ ? through
-                    : sockets_->cross(socket_direction::from_nic, through,
-                                      packet->header_bytes + std::uint64_t{packet->payload_bytes},
-                                      packet->row, slot->trace);
+    packet->trace = context_.trace.service(packet->trace, in, arrived, through);
+    const ps_t there = to_cores(packet, through);
     const ps_t ready = std::max(there, last_visible_);
-    slot->trace = context_.trace.wait(slot->trace, in, posted_order_, there, ready);
+    slot->trace = context_.trace.wait(packet->trace, in, posted_order_, there, ready);
     answers_.push(header.tag);
     at(ready, work::answer);
   }

@@ -184,6 +184,7 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
   void apply_fault(memory_access& access, name_id row);
   [[nodiscard]] ps_t translated(tlp* packet, std::uint64_t address, ps_t ready);
   [[nodiscard]] ps_t to_memory(tlp* packet, ps_t ready);
+  [[nodiscard]] ps_t to_cores(tlp* packet, ps_t ready);
   [[nodiscard]] ps_t read_time(const byte_range& range);
   ps_t from_memory(const memory_access& access);
   [[nodiscard]] bool allocates(std::uint64_t address) const;
