@@ -1,13 +1,14 @@
 // The flags of the perftest tests: what they mean, what they default to (man page of
 // linux-rdma/perftest), and the one message for what cannot be.
 
+#include "cli/perftest_options.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
 
 #include "cli/perftest_command.h"
-#include "cli/perftest_options.h"
 #include "cli/scenario_loader.h"
 #include "common/error.h"
 

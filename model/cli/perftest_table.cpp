@@ -73,7 +73,7 @@ json latency_result(const perftest_facts& facts) {
   const latency_figures found = figures_of(*facts.laps, spec.half_round_trip() ? 2 : 1);
   json result;
   result["bytes"] = spec.verb == perftest_verb::atomic ? 8U : spec.size;
-  result["iterations"] = spec.duration != 0 ? facts.laps->size() : spec.iterations;
+  result["iterations"] = facts.iterations;
   result["t_min"] = found.min;
   result["t_max"] = found.max;
   result["t_typical"] = found.typical;
@@ -88,21 +88,16 @@ json latency_result(const perftest_facts& facts) {
 json bandwidth_result(const perftest_facts& facts) {
   const perftest_spec& spec = *facts.spec;
   const std::uint64_t bytes = spec.verb == perftest_verb::atomic ? 8U : spec.size;
-  // Both directions together, as both are the test's.
   bandwidth_figures sum;
-  std::uint64_t messages = 0;
   for (const bandwidth_record* each : facts.records) {
     const bandwidth_figures found = figures_of(*each, bytes);
     sum.peak += found.peak;
     sum.average += found.average;
     sum.messages_per_second += found.messages_per_second;
   }
-  if (!facts.records.empty()) {
-    messages = facts.records.front()->messages;
-  }
   json result;
   result["bytes"] = bytes;
-  result["iterations"] = messages;
+  result["iterations"] = facts.iterations;
   result["bw_peak_gbps"] = sum.peak / BytesPerGigabit;
   result["bw_average_gbps"] = sum.average / BytesPerGigabit;
   result["bw_peak_mibps"] = sum.peak / BytesPerMib;

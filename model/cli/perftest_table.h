@@ -28,8 +28,9 @@ struct perftest_facts {
   const perftest_spec* spec = nullptr;
   std::uint32_t mtu = 0;
   bool relaxed_ordering = false;
+  std::uint64_t iterations = 0;  ///< of the first host
   const std::vector<ps_t>* laps = nullptr;
-  std::vector<const bandwidth_record*> records;  ///< of each sender
+  std::vector<const bandwidth_record*> records;  ///< that add up
   std::vector<perftest_end> ends;
 };
 

@@ -244,7 +244,7 @@ task<> perftest_traffic::await_completions(cpu& core, side& here) {
     }
     connection& link = here.links[entry.id >> 48];
     const std::uint64_t done = (entry.id & NumberMask) + 1;
-    note_completed(here, done - link.completed, core.time());
+    note_completed(here, link, done - link.completed, core.time());
     link.completed = done;
   }
 }
@@ -301,7 +301,7 @@ task<> perftest_traffic::await_message(cpu& core, side& here, polled_byte& arriv
   arrival.expect(static_cast<std::uint8_t>(round + 1));
   co_await core.poll(arrival);
   const trace_ref writer = arrival.take_writer();
-  trace.mark(core.seen(writer), milestone::remote_seen);
+  trace.mark(core.pass_software(core.seen(writer)), milestone::remote_seen);
   trace.release(writer);
 }
 
@@ -367,7 +367,8 @@ void perftest_traffic::set_window(ps_t from) {
   window_to_ = end_ - spec_.duration / Margin;
 }
 
-void perftest_traffic::note_completed(side& here, std::uint64_t messages, ps_t now) {
+void perftest_traffic::note_completed(side& here, connection& link, std::uint64_t messages,
+                                      ps_t now) {
   here.measured += messages;
   if (bar_ != nullptr && here.measured_from != NeverPs) {
     for (std::uint64_t i = 0; i < messages; ++i) {
@@ -377,18 +378,21 @@ void perftest_traffic::note_completed(side& here, std::uint64_t messages, ps_t n
   if (spec_.latency || here.measured_from == NeverPs) {
     return;
   }
-  bandwidth_record& record = here.record;
   if (spec_.duration != 0) {
+    // Each queue pair by itself: those of several come in bunches.
+    bandwidth_record& record = link.record;
     if (now < window_from_ || now > window_to_) {
       return;
     }
     if (record.to == 0) {
-      // The first one only starts the watch.
-      record.from = now;
-      record.to = now;
-      return;
+      record.from = now;  // the first one only starts the watch
+    } else {
+      record.messages += messages;
     }
+    record.to = now;
+    return;
   }
+  bandwidth_record& record = here.record;
   record.messages += messages;
   record.to = now;
   if (spec_.peak) {
@@ -502,17 +506,36 @@ std::uint64_t perftest_traffic::measured_messages() const {
   return sum;
 }
 
+/// Of the first host, as the table counts them.
+std::uint64_t perftest_traffic::measured_iterations() const {
+  if (spec_.duration == 0) {
+    return spec_.iterations * spec_.qps;
+  }
+  if (spec_.latency) {
+    return laps_.size();
+  }
+  std::uint64_t sum = 0;
+  for (const connection& link : sides_[0]->links) {
+    sum += link.record.messages;
+  }
+  return sum;
+}
+
 void perftest_traffic::report(run_facts& facts) const {
   perftest_facts found;
   found.spec = &spec_;
   found.mtu = static_cast<std::uint32_t>(point_.params.wire.mtu);
   found.relaxed_ordering = point_.params.pcie.relaxed_ordering;
   found.laps = &laps_;
+  found.iterations = measured_iterations();
   for (const auto& each : sides_) {
-    if (sends(*each)) {
+    if (sends(*each) && spec_.duration == 0) {
       found.records.push_back(&each->record);
     }
     for (const connection& link : each->links) {
+      if (sends(*each) && spec_.duration != 0) {
+        found.records.push_back(&link.record);
+      }
       const queue_pair_address address = link.qp->address(spec_.gid_index);
       found.ends.push_back({each->index, address.qpn, address.psn, link.target.key,
                             link.target.address, address.address});

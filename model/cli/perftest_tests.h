@@ -61,6 +61,7 @@ class perftest_traffic final : public traffic {
     std::uint64_t posted = 0;
     std::uint64_t completed = 0;
     std::uint64_t receives = 0;
+    bandwidth_record record;  ///< of a test with a duration
   };
 
   struct side {
@@ -99,7 +100,8 @@ class perftest_traffic final : public traffic {
   task<bool> fill_windows(cpu& core, side& here);
   void begin_lap(side& here, ps_t now, std::uint64_t round);
   void begin_measuring(side& here, ps_t now);
-  void note_completed(side& here, std::uint64_t messages, ps_t now);
+  void note_completed(side& here, connection& link, std::uint64_t messages, ps_t now);
+  [[nodiscard]] std::uint64_t measured_iterations() const;
   void set_window(ps_t from);
   [[nodiscard]] bool more(std::uint64_t posted, ps_t now) const;
 

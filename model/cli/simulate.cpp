@@ -74,7 +74,7 @@ class progress_observer final : public message_observer {
   system_model& system_;
   std::uint64_t messages_ = 0;
   run_effort first_;
-  wall_clock::time_point begin_;
+  wall_clock::time_point begin_ = wall_clock::now();
 };
 
 #if CARILLON_RTL
@@ -253,7 +253,10 @@ json simulate(const scenario& what, const run_point& point, const run_options& o
     keep_traces(outputs ? &*outputs : nullptr, taps, faults);
     throw;
   }
-  const run_effort effort = progress.effort();
+  run_effort effort = progress.effort();
+  if (!traced) {
+    effort.messages = programs->measured_messages();
+  }
   CARILLON_CHECK(!traced || times.messages() == programs->measured_messages(),
                  "{} messages were measured, but the workload has {}", times.messages(),
                  programs->measured_messages());

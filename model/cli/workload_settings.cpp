@@ -412,9 +412,13 @@ class combination_check {
     const std::uint64_t limit = (std::uint64_t{1} << static_cast<unsigned>(p.nic.log_max_qp)) / 2;
     require(qps <= limit, "workload.qps", "{} QPs with the background's; nic.log_max_qp allows {}",
             qps, limit);
-    require(
-        static_cast<std::int64_t>(p.host.nic_node) < static_cast<std::int64_t>(p.host.numa_nodes),
-        "host.nic_node", "there are only {} nodes (host.numa_nodes)", p.host.numa_nodes);
+    const auto require_node = [&](std::int64_t node, const char* name) {
+      require(node < static_cast<std::int64_t>(p.host.numa_nodes), name,
+              "there are only {} nodes (host.numa_nodes)", p.host.numa_nodes);
+    };
+    require_node(p.host.nic_node, "host.nic_node");
+    require_node(p.host.core_node, "host.core_node");
+    require_node(p.host.memory_node, "host.memory_node");
   }
 
   const run_point& point_;

@@ -236,7 +236,7 @@ task<> workload::see(cpu& core, polled_byte& arrival, std::uint8_t value) {
   arrival.expect(value);
   co_await core.poll(arrival);
   const trace_ref writer = arrival.take_writer();
-  const trace_ref history = core.seen(writer);
+  const trace_ref history = core.pass_software(core.seen(writer));
   trace.mark(history, milestone::remote_seen);
   trace.release(writer);
 }

@@ -206,8 +206,19 @@ struct parameters {
     std::int64_t numa_nodes = 2;
     // socket of the NIC
     std::int64_t nic_node = 0;
-    // page size of buffers [B]
+    // socket of the cores that run the programs
+    std::int64_t core_node = 0;
+    // socket of the memory of the programs
+    std::int64_t memory_node = 0;
+    // page size of buffers, and of the IOMMU's mappings [B]
     std::int64_t page_bytes = 4096;
+    // last level cache that the device's reads can hit; 0: they never do. A power of two times
+    // the ways and 64 [B]
+    std::int64_t llc_bytes = 0;
+    // ways of that cache
+    std::int64_t llc_ways = 16;
+    // by how much a read that hits is faster than host.memory_read_ps (never below 0) [ps]
+    std::int64_t llc_saving_ps = 70000;
     // addresses below 4 GiB for BARs: where they begin
     std::int64_t mmio_base = 2147483648;
     // ... and how many there are [B]
@@ -221,6 +232,46 @@ struct parameters {
 
     bool operator==(const host_t&) const = default;
   } host;
+
+  struct numa_t {
+    // one way over the link between sockets, without waiting [ps]
+    std::int64_t hop_ps = 130000;
+    // bandwidth of the link in each direction [Gb/s]
+    std::int64_t link_gbps = 500;
+    // share of the link that others use in each direction, in bursts [1/1000]
+    std::int64_t load_permille = 0;
+    // least length of a burst [ps]
+    std::int64_t burst_ps = 100000;
+    // greatest length of a burst [ps]
+    std::int64_t burst_max_ps = 50000000;
+    // shape of the Pareto distribution of their lengths; the smaller the heavier its tail [1/100]
+    std::int64_t burst_shape = 150;
+    // what a burst asks of the link, of its bandwidth [%]
+    std::int64_t burst_peak = 200;
+    // longest queue of the others: what they may have outstanding, as time on the link [ps]
+    std::int64_t queue_ps = 10000000;
+
+    bool operator==(const numa_t&) const = default;
+  } numa;
+
+  struct iommu_t {
+    // every address of the device is translated
+    bool enabled = false;
+    // translations that the IOTLB holds; a power of two times the ways
+    std::int64_t iotlb_entries = 64;
+    // ways of the IOTLB
+    std::int64_t iotlb_ways = 8;
+    // looking an address up in the IOTLB [ps]
+    std::int64_t lookup_ps = 10000;
+    // entries of the walk cache of each level above the last
+    std::int64_t walk_cache_entries = 16;
+    // page walks under way at most
+    std::int64_t walkers = 1;
+    // pages of a buffer lie anywhere in the device's address space, not one behind the other
+    bool scattered = true;
+
+    bool operator==(const iommu_t&) const = default;
+  } iommu;
 
   struct cpu_t {
     // entry of a post call, lock included [ps]
@@ -251,13 +302,50 @@ struct parameters {
     std::int64_t interrupt_handler_ps = 1500000;
     // operating system noise
     bool noise = false;
+    // 0: intervals and lengths of interruptions are uniform; else lengths are Pareto with this
+    // shape, intervals exponential [1/100]
+    std::int64_t noise_shape = 0;
+    // greatest length of an interruption with a shape [ps]
+    std::int64_t noise_max_ps = 20000000;
     // mean time between interruptions [ps]
     std::int64_t noise_interval_ps = 1000000000;
-    // mean length of an interruption [ps]
+    // mean length of an interruption; with a shape the least [ps]
     std::int64_t noise_duration_ps = 2000000;
+    // from the release of a spin lock until the next core that waited has it [ps]
+    std::int64_t lock_handover_ps = 0;
 
     bool operator==(const cpu_t&) const = default;
   } cpu;
+
+  struct sharing_t {
+    // others that post through the same device's queues; 0: each has its own
+    std::int64_t tenants = 0;
+    // of each post: taking the lock and switching the queues to this tenant [ps]
+    std::int64_t switch_ps = 200000;
+    // how long a post keeps the lock [ps]
+    std::int64_t hold_ps = 100000;
+    // mean time between posts of one of the others [ps]
+    std::int64_t interval_ps = 100000000;
+    // share of their posts during which the holder of the lock is taken off its core [1/1000]
+    std::int64_t preempted_permille = 0;
+    // least time until it is back: two context switches [ps]
+    std::int64_t preempted_ps = 2000000;
+    // greatest such time [ps]
+    std::int64_t preempted_max_ps = 30000000;
+    // shape of the Pareto distribution of these times [1/100]
+    std::int64_t preempted_shape = 130;
+
+    bool operator==(const sharing_t&) const = default;
+  } sharing;
+
+  struct software_t {
+    // software on the way of each message, at each end; 0: none [ps]
+    std::int64_t service_ps = 0;
+    // share of that software's time that other packets take [1/1000]
+    std::int64_t load_permille = 0;
+
+    bool operator==(const software_t&) const = default;
+  } software;
 
   struct wire_t {
     // port rate [Gb/s]
@@ -425,7 +513,7 @@ struct parameters {
   bool operator==(const parameters&) const = default;
 };
 
-inline constexpr std::array<param_desc, 119> ParamTable = {{
+inline constexpr std::array<param_desc, 152> ParamTable = {{
     {"core.clock_period_ps", param_type::Integer, "ps", "1000", "100", "100000", "",
      "an integer from 100 to 100000", provenance::Reference,
      "reference description: stage table, PCIe Gen5 x16, 1 GHz",
@@ -542,10 +630,30 @@ inline constexpr std::array<param_desc, 119> ParamTable = {{
      "an integer from 0 to 7", provenance::Assumed,
      "slot of the first socket",
      "socket of the NIC"},
+    {"host.core_node", param_type::Integer, "", "0", "0", "7", "",
+     "an integer from 0 to 7", provenance::Assumed,
+     "the NIC's, so that nothing crosses the sockets unless a scenario asks",
+     "socket of the cores that run the programs"},
+    {"host.memory_node", param_type::Integer, "", "0", "0", "7", "",
+     "an integer from 0 to 7", provenance::Assumed,
+     "the NIC's, so that nothing crosses the sockets unless a scenario asks",
+     "socket of the memory of the programs"},
     {"host.page_bytes", param_type::Integer, "B", "4096", "", "", "4096|2097152|1073741824",
      "4096, 2097152, 1073741824", provenance::Assumed,
      "no huge pages unless a scenario asks",
-     "page size of buffers"},
+     "page size of buffers, and of the IOMMU's mappings"},
+    {"host.llc_bytes", param_type::Integer, "B", "0", "0", "1073741824", "",
+     "an integer from 0 to 1073741824", provenance::Assumed,
+     "off: reads are explained first without it",
+     "last level cache that the device's reads can hit; 0: they never do. A power of two times the ways and 64"},
+    {"host.llc_ways", param_type::Integer, "", "16", "1", "64", "",
+     "an integer from 1 to 64", provenance::Assumed,
+     "usual for servers",
+     "ways of that cache"},
+    {"host.llc_saving_ps", param_type::Integer, "ps", "70000", "0", "10000000", "",
+     "an integer from 0 to 10000000", provenance::Measured,
+     "DMA reads of a warm cache are about 70 ns faster",
+     "by how much a read that hits is faster than host.memory_read_ps (never below 0)"},
     {"host.mmio_base", param_type::Integer, "", "2147483648", "0", "4294963200", "",
      "an integer from 0 to 4294963200", provenance::Assumed,
      "2 GiB: usual for PCs, above low memory",
@@ -566,6 +674,66 @@ inline constexpr std::array<param_desc, 119> ParamTable = {{
      "an integer from 1 to 1000000000000", provenance::Assumed,
      "often enough beside a reset's time",
      "until a configuration access that was answered Retry is tried again"},
+    {"numa.hop_ps", param_type::Integer, "ps", "130000", "0", "10000000", "",
+     "an integer from 0 to 10000000", provenance::Measured,
+     "inter-socket hop 130 to 220 ns",
+     "one way over the link between sockets, without waiting"},
+    {"numa.link_gbps", param_type::Integer, "Gb/s", "500", "1", "100000", "",
+     "an integer from 1 to 100000", provenance::Assumed,
+     "three links of 16 GT/s and 24 lanes less their protocol, about",
+     "bandwidth of the link in each direction"},
+    {"numa.load_permille", param_type::Integer, "1/1000", "0", "0", "900", "",
+     "an integer from 0 to 900", provenance::Assumed,
+     "off: a quiet machine",
+     "share of the link that others use in each direction, in bursts"},
+    {"numa.burst_ps", param_type::Integer, "ps", "100000", "1", "1000000000", "",
+     "an integer from 1 to 1000000000", provenance::Assumed,
+     "no public figure",
+     "least length of a burst"},
+    {"numa.burst_max_ps", param_type::Integer, "ps", "50000000", "1", "100000000000", "",
+     "an integer from 1 to 100000000000", provenance::Assumed,
+     "no public figure",
+     "greatest length of a burst"},
+    {"numa.burst_shape", param_type::Integer, "1/100", "150", "101", "1000", "",
+     "an integer from 101 to 1000", provenance::Assumed,
+     "public studies of traffic find on times with shapes between 1 and 2",
+     "shape of the Pareto distribution of their lengths; the smaller the heavier its tail"},
+    {"numa.burst_peak", param_type::Integer, "%", "200", "101", "10000", "",
+     "an integer from 101 to 10000", provenance::Assumed,
+     "two sources that each could fill it",
+     "what a burst asks of the link, of its bandwidth"},
+    {"numa.queue_ps", param_type::Integer, "ps", "10000000", "0", "1000000000", "",
+     "an integer from 0 to 1000000000", provenance::Assumed,
+     "no public figure",
+     "longest queue of the others: what they may have outstanding, as time on the link"},
+    {"iommu.enabled", param_type::Flag, "", "false", "", "", "",
+     "true, false", provenance::Assumed,
+     "off: addresses are physical unless a scenario asks",
+     "every address of the device is translated"},
+    {"iommu.iotlb_entries", param_type::Integer, "", "64", "1", "65536", "",
+     "an integer from 1 to 65536", provenance::Assumed,
+     "no public figure for one part; studies infer between 64 and 128",
+     "translations that the IOTLB holds; a power of two times the ways"},
+    {"iommu.iotlb_ways", param_type::Integer, "", "8", "1", "64", "",
+     "an integer from 1 to 64", provenance::Assumed,
+     "no public figure",
+     "ways of the IOTLB"},
+    {"iommu.lookup_ps", param_type::Integer, "ps", "10000", "0", "10000000", "",
+     "an integer from 0 to 10000000", provenance::Assumed,
+     "no public figure",
+     "looking an address up in the IOTLB"},
+    {"iommu.walk_cache_entries", param_type::Integer, "", "16", "0", "65536", "",
+     "an integer from 0 to 65536", provenance::Assumed,
+     "no public figure",
+     "entries of the walk cache of each level above the last"},
+    {"iommu.walkers", param_type::Integer, "", "1", "1", "64", "",
+     "an integer from 1 to 64", provenance::Measured,
+     "throughput in strict mode = page / (65 ns + M * 197 ns), M reads a walk: one after the other",
+     "page walks under way at most"},
+    {"iommu.scattered", param_type::Flag, "", "true", "", "", "",
+     "true, false", provenance::Assumed,
+     "a guest's pages after it has run for a while",
+     "pages of a buffer lie anywhere in the device's address space, not one behind the other"},
     {"cpu.post_ps", param_type::Integer, "ps", "20000", "0", "100000000", "",
      "an integer from 0 to 100000000", provenance::Assumed,
      "no public split of a post call",
@@ -622,6 +790,14 @@ inline constexpr std::array<param_desc, 119> ParamTable = {{
      "true, false", provenance::Assumed,
      "off: runs are explained first without it",
      "operating system noise"},
+    {"cpu.noise_shape", param_type::Integer, "1/100", "0", "0", "1000", "",
+     "an integer from 0 to 1000", provenance::Assumed,
+     "uniform unless a profile asks; public noise benchmarks find heavy tails",
+     "0: intervals and lengths of interruptions are uniform; else lengths are Pareto with this shape, intervals exponential"},
+    {"cpu.noise_max_ps", param_type::Integer, "ps", "20000000", "1", "1000000000000", "",
+     "an integer from 1 to 1000000000000", provenance::Assumed,
+     "no public figure",
+     "greatest length of an interruption with a shape"},
     {"cpu.noise_interval_ps", param_type::Integer, "ps", "1000000000", "1", "1000000000000", "",
      "an integer from 1 to 1000000000000", provenance::Assumed,
      "timer tick of 1 kHz",
@@ -629,7 +805,51 @@ inline constexpr std::array<param_desc, 119> ParamTable = {{
     {"cpu.noise_duration_ps", param_type::Integer, "ps", "2000000", "0", "1000000000000", "",
      "an integer from 0 to 1000000000000", provenance::Assumed,
      "no public figure",
-     "mean length of an interruption"},
+     "mean length of an interruption; with a shape the least"},
+    {"cpu.lock_handover_ps", param_type::Integer, "ps", "0", "0", "100000000", "",
+     "an integer from 0 to 100000000", provenance::Assumed,
+     "0: a lock that is passed on at once; a cache line between cores takes about 50 to 100 ns",
+     "from the release of a spin lock until the next core that waited has it"},
+    {"sharing.tenants", param_type::Integer, "", "0", "0", "500", "",
+     "an integer from 0 to 500", provenance::Assumed,
+     "off; the reference description names up to 500 users of a device",
+     "others that post through the same device's queues; 0: each has its own"},
+    {"sharing.switch_ps", param_type::Integer, "ps", "200000", "0", "1000000000", "",
+     "an integer from 0 to 1000000000", provenance::Assumed,
+     "no public figure",
+     "of each post: taking the lock and switching the queues to this tenant"},
+    {"sharing.hold_ps", param_type::Integer, "ps", "100000", "0", "1000000000", "",
+     "an integer from 0 to 1000000000", provenance::Assumed,
+     "WQE, record, fence and doorbell",
+     "how long a post keeps the lock"},
+    {"sharing.interval_ps", param_type::Integer, "ps", "100000000", "1", "1000000000000", "",
+     "an integer from 1 to 1000000000000", provenance::Assumed,
+     "no public figure",
+     "mean time between posts of one of the others"},
+    {"sharing.preempted_permille", param_type::Integer, "1/1000", "0", "0", "1000", "",
+     "an integer from 0 to 1000", provenance::Assumed,
+     "no public figure",
+     "share of their posts during which the holder of the lock is taken off its core"},
+    {"sharing.preempted_ps", param_type::Integer, "ps", "2000000", "1", "1000000000", "",
+     "an integer from 1 to 1000000000", provenance::Assumed,
+     "context switches take one to several microseconds",
+     "least time until it is back: two context switches"},
+    {"sharing.preempted_max_ps", param_type::Integer, "ps", "30000000", "1", "100000000000", "",
+     "an integer from 1 to 100000000000", provenance::Assumed,
+     "no public figure",
+     "greatest such time"},
+    {"sharing.preempted_shape", param_type::Integer, "1/100", "130", "101", "1000", "",
+     "an integer from 101 to 1000", provenance::Assumed,
+     "no public figure",
+     "shape of the Pareto distribution of these times"},
+    {"software.service_ps", param_type::Integer, "ps", "0", "0", "1000000000", "",
+     "an integer from 0 to 1000000000", provenance::Assumed,
+     "off; the reference description has classes: macvlan 30 to 50 us, overlay above 100 us",
+     "software on the way of each message, at each end; 0: none"},
+    {"software.load_permille", param_type::Integer, "1/1000", "0", "0", "900", "",
+     "an integer from 0 to 900", provenance::Assumed,
+     "no public figure",
+     "share of that software's time that other packets take"},
     {"wire.rate_gbps", param_type::Integer, "Gb/s", "400", "", "", "10|25|40|50|100|200|400|800",
      "10, 25, 40, 50, 100, 200, 400, 800", provenance::Reference,
      "reference description: PCIe Gen5 x16 NIC of the 400 Gb/s class",

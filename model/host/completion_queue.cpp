@@ -197,6 +197,9 @@ void completion_queue::take_one(cpu& core, completion& out) {
 
   const trace_ref writer = std::exchange(slot, {});
   trace_ref history = core.seen(writer);
+  if (!out.requester()) {
+    history = core.pass_software(history);
+  }
   history = core.spend(static_cast<ps_t>(core.params().cpu.poll_cqe_ps), history);
   trace_.mark(history, out.requester() ? milestone::cqe_seen : milestone::remote_seen);
 

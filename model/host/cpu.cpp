@@ -9,15 +9,6 @@
 
 namespace carillon {
 
-namespace {
-
-/// Uniform between 0 and twice the mean.
-ps_t draw_around(random_stream& random, std::int64_t mean) {
-  return random.between(0, 2 * static_cast<std::uint64_t>(mean));
-}
-
-}  // namespace
-
 polled_memory::polled_memory(host_memory& memory, std::uint64_t address, std::uint64_t length)
     : memory_(memory), address_(address), length_(length) {
   memory_.watch(address_, length_, *this);
@@ -54,7 +45,7 @@ void polled_byte::written(std::uint64_t /*address*/, std::uint64_t /*length*/) {
 }
 
 cpu::cpu(const sc_core::sc_module_name& name, sim_context& context, host_memory& memory,
-         root_complex& bus)
+         root_complex& bus, const core_surroundings& around)
     : sc_core::sc_module(name),
       timed(context.line),
       context_(context),
@@ -72,10 +63,10 @@ cpu::cpu(const sc_core::sc_module_name& name, sim_context& context, host_memory&
       combining_reason_(context.trace.intern("write_combining")),
       drain_reason_(context.trace.intern("drain")),
       drain_random_(context.seed, std::string(this->name()) + "/drain"),
-      noise_random_(context.seed, std::string(this->name()) + "/noise") {
+      around_(around),
+      far_polls_(context.params.host.core_node != context.params.host.memory_node) {
   if (context_.params.cpu.noise) {
-    interruption_end_ = 0;
-    draw_interruption();
+    noise_ = std::make_unique<os_noise>(context_.params, context_.seed, this->name());
   }
 }
 
@@ -131,10 +122,13 @@ void cpu::on_time(ps_t now, std::uint64_t what) {
         return;
       }
       if (polling_ != nullptr && polling_->ready()) {
-        std::exchange(polling_, nullptr)->sleeper_ = nullptr;
-        time_ = now;
-        resume();
+        poll_now(now);
       }
+      return;
+    case event::fetched:
+      poll_scheduled_ = false;
+      std::exchange(polling_, nullptr)->sleeper_ = nullptr;
+      proceed(now);
       return;
     case event::configure:
       if (config_.write) {
@@ -158,21 +152,12 @@ void cpu::on_time(ps_t now, std::uint64_t what) {
 
 // Work
 
-void cpu::draw_interruption() {
-  interruption_begin_ =
-      interruption_end_ + draw_around(noise_random_, context_.params.cpu.noise_interval_ps);
-  interruption_end_ =
-      interruption_begin_ + draw_around(noise_random_, context_.params.cpu.noise_duration_ps);
-}
-
 bool cpu::next_break(ps_t until, handler_time& taken, name_id& reason) {
   ps_t first = NeverPs;
-  if (context_.params.cpu.noise) {
-    while (interruption_end_ <= time_) {
-      draw_interruption();
-    }
-    first = interruption_begin_;
-    taken = {interruption_begin_, interruption_end_};
+  if (noise_ != nullptr) {
+    const interruption& next = noise_->after(time_);
+    first = next.begin;
+    taken = {next.begin, next.end};
     reason = noise_reason_;
   }
   while (!taken_.empty() && taken_.front().end <= time_) {
@@ -188,7 +173,7 @@ bool cpu::next_break(ps_t until, handler_time& taken, name_id& reason) {
 
 trace_ref cpu::spend(ps_t cost, trace_ref history) {
   history = caught_up(history);
-  if (context_.params.cpu.noise || !taken_.empty()) {
+  if (noise_ != nullptr || !taken_.empty()) {
     handler_time taken;
     name_id reason = 0;
     while (next_break(time_ + cost, taken, reason)) {
@@ -358,7 +343,7 @@ void cpu::start_poll(polled_memory& what, std::coroutine_handle<> waiting) {
   polling_ = &what;
   what.sleeper_ = this;
   // The first poll happens whether or not anything is written.
-  if (poll_start_ > now_ps()) {
+  if (poll_start_ > now_ps() || far_polls_) {
     poll_scheduled_ = true;
     at(poll_start_, event::poll);
   }
@@ -372,6 +357,43 @@ void cpu::poll_next(ps_t visible) {
   const ps_t polls = (visible - poll_start_ + interval - 1) / interval;
   poll_scheduled_ = true;
   at(poll_start_ + polls * interval, event::poll);
+}
+
+/// A poll that finds something, unless the loop is interrupted at that moment.
+void cpu::poll_now(ps_t now) {
+  if (noise_ != nullptr) {
+    const interruption& next = noise_->after(now);
+    if (next.begin <= now) {
+      noise_from_ = next.begin;
+      noise_to_ = next.end;
+      poll_start_ = next.end;
+      poll_scheduled_ = true;
+      at(next.end, event::poll);
+      return;
+    }
+  }
+  if (far_polls_) {
+    fetch_far(now);
+    return;
+  }
+  std::exchange(polling_, nullptr)->sleeper_ = nullptr;
+  time_ = now;
+  resume();
+}
+
+/// The write has taken the line away from the core's cache: it is asked for on the other socket.
+void cpu::fetch_far(ps_t now) {
+  constexpr std::uint64_t RequestBytes = 16;
+  const bool from_nic = context_.params.host.core_node == context_.params.host.nic_node;
+  const socket_direction there = from_nic ? socket_direction::from_nic : socket_direction::to_nic;
+  const socket_direction back = from_nic ? socket_direction::to_nic : socket_direction::from_nic;
+  socket_link& link = *bus_.sockets();
+  fetch_from_ = now;
+  fetch_ways_[0] = link.cross(there, now, RequestBytes);
+  fetch_ways_[1] = link.cross(back, fetch_ways_[0].end, LineBytes);
+  fetch_to_ = fetch_ways_[1].end;
+  poll_scheduled_ = true;
+  at(fetch_to_, event::fetched);
 }
 
 trace_ref cpu::seen(trace_ref history) {
@@ -395,8 +417,39 @@ trace_ref cpu::seen(trace_ref history) {
     waits_until(interrupted_from_, busy_reason_);
     waits_until(interrupted_to_, interrupt_reason_);
   }
+  if (noise_to_ > at && noise_to_ <= poll_start_) {
+    waits_until(noise_from_, poll_reason_);
+    waits_until(noise_to_, noise_reason_);
+  }
   waits_until(poll_start_, busy_reason_);
+  if (fetch_to_ > at) {
+    waits_until(fetch_from_, poll_reason_);
+    const socket_link& link = *bus_.sockets();
+    const trace_site site{link.place(), site_.row};
+    for (const socket_link::passage& way : fetch_ways_) {
+      const ps_t begin = std::max(at, way.begin);
+      history = context_.trace.wait(history, site, link.queue_reason(), at, begin);
+      at = std::max(begin, way.end);
+      history = context_.trace.flight(history, site, begin, at);
+    }
+  }
   waits_until(std::max(at, time_), poll_reason_);
+  return history;
+}
+
+trace_ref cpu::enter_device(trace_ref history) {
+  if (around_.shared_device != nullptr) {
+    history = caught_up(history);
+    time_ = around_.shared_device->enter(time_, site_.row, history);
+  }
+  return history;
+}
+
+trace_ref cpu::pass_software(trace_ref history) {
+  if (around_.software != nullptr) {
+    history = caught_up(history);
+    time_ = around_.software->pass(time_, site_.row, history);
+  }
   return history;
 }
 
@@ -424,7 +477,7 @@ void cpu::release(cpu_lock& lock) {
     cpu* next = lock.waiting_.front();
     lock.waiting_.pop_front();
     lock.owner_ = next;
-    next->at(now_ps(), event::resume);
+    next->at(now_ps() + static_cast<ps_t>(context_.params.cpu.lock_handover_ps), event::resume);
   }
 }
 

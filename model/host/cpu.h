@@ -31,6 +31,9 @@
 
 #include "common/context.h"
 #include "common/random.h"
+#include "host/effects/device_sharing.h"
+#include "host/effects/os_noise.h"
+#include "host/effects/software_path.h"
 #include "host/fifo.h"
 #include "host/host_memory.h"
 #include "host/root_complex.h"
@@ -40,6 +43,12 @@ namespace carillon {
 
 class cpu;
 class interrupt_line;
+
+/// What the cores of a host have in common, as far as there is any.
+struct core_surroundings {
+  device_sharing* shared_device = nullptr;
+  software_path* software = nullptr;
+};
 
 /// Something in memory that a core polls for. It watches the range all the time, so that it knows
 /// whose write it saw even when nobody polled at that moment.
@@ -117,7 +126,7 @@ enum class drain_order : std::uint8_t { oldest_first, newest_first, random };
 class cpu final : public sc_core::sc_module, private timed, private mmio_read_listener {
  public:
   cpu(const sc_core::sc_module_name& name, sim_context& context, host_memory& memory,
-      root_complex& bus);
+      root_complex& bus, const core_surroundings& around = {});
 
   /// Starts a program now. A core runs one at a time. `done` is called when it has returned.
   void run(task<> program, std::function<void()> done = {});
@@ -225,7 +234,9 @@ class cpu final : public sc_core::sc_module, private timed, private mmio_read_li
     cpu& core;
     polled_memory& what;
 
-    [[nodiscard]] bool await_ready() const { return core.time_ == now_ps() && what.ready(); }
+    [[nodiscard]] bool await_ready() const {
+      return core.time_ == now_ps() && !core.far_polls_ && what.ready();
+    }
 
     void await_suspend(std::coroutine_handle<> waiting) const { core.start_poll(what, waiting); }
 
@@ -244,6 +255,12 @@ class cpu final : public sc_core::sc_module, private timed, private mmio_read_li
   /// for a handler, `poll` from then on. The message whose event was the interrupt goes on from the
   /// end of its handler.
   trace_ref seen(trace_ref history);
+
+  // What a message passes between the program and the device
+  /// A post has the device's lock and queues; now, if they are not shared.
+  trace_ref enter_device(trace_ref history);
+  /// A message is through the software on its way; now, if there is none.
+  trace_ref pass_software(trace_ref history);
 
   // Interrupts
   /// A message for a line of this core has come.
@@ -302,7 +319,7 @@ class cpu final : public sc_core::sc_module, private timed, private mmio_read_li
     trace_ref trace;
   };
 
-  enum class event : std::uint64_t { resume, depart, poll, handled, configure };
+  enum class event : std::uint64_t { resume, depart, poll, fetched, handled, configure };
 
   struct handler {
     interrupt_line* line = nullptr;
@@ -328,6 +345,8 @@ class cpu final : public sc_core::sc_module, private timed, private mmio_read_li
   void start_config(const config_access& access, std::coroutine_handle<> waiting);
   void start_poll(polled_memory& what, std::coroutine_handle<> waiting);
   void poll_next(ps_t visible);
+  void poll_now(ps_t now);
+  void fetch_far(ps_t now);
   [[nodiscard]] bool try_lock(cpu_lock& lock);
   void queue_for(cpu_lock& lock, std::coroutine_handle<> waiting);
 
@@ -353,7 +372,6 @@ class cpu final : public sc_core::sc_module, private timed, private mmio_read_li
   void depart_at(ps_t when, departure item);
   void drain_line(std::size_t index);
   void drain_all();
-  void draw_interruption();
   /// What takes the core from the program before it has worked until `until`; false: nothing.
   bool next_break(ps_t until, handler_time& taken, name_id& reason);
 
@@ -394,9 +412,15 @@ class cpu final : public sc_core::sc_module, private timed, private mmio_read_li
   bool poll_scheduled_ = false;
   ps_t poll_start_ = 0;
 
-  random_stream noise_random_;
-  ps_t interruption_begin_ = NeverPs;
-  ps_t interruption_end_ = NeverPs;
+  const core_surroundings around_;
+  std::unique_ptr<os_noise> noise_;
+  ps_t noise_from_ = 0;  ///< the last interruption of a poll loop ...
+  ps_t noise_to_ = 0;    ///< ... until here; 0: none
+
+  const bool far_polls_;  ///< what is polled lies on another socket
+  ps_t fetch_from_ = 0;   ///< the last time that it was brought here ...
+  ps_t fetch_to_ = 0;     ///< ... until here; 0: never
+  std::array<socket_link::passage, 2> fetch_ways_{};
 
   fifo<handler> handlers_;  ///< that have not ended
   ps_t handlers_end_ = 0;

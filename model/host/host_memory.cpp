@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "common/error.h"
+#include "host/effects/last_level_cache.h"
 
 namespace carillon {
 
@@ -103,6 +104,9 @@ void host_memory::unwatch(std::uint64_t address, std::uint64_t length, memory_wa
 }
 
 void host_memory::tell(std::uint64_t address, std::uint64_t length) {
+  if (cache != nullptr) {
+    cache->written(address, length);
+  }
   if (watches_ == 0 || length == 0) {
     return;
   }

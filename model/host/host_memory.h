@@ -16,6 +16,8 @@
 
 namespace carillon {
 
+class last_level_cache;
+
 /// Told of writes to a watched range, after the bytes are there.
 class memory_watcher {
  public:
@@ -55,6 +57,9 @@ class host_memory {
   /// Of several settings for an address the last counts.
   void set_attributes(std::uint64_t address, std::uint64_t length, memory_attributes attributes);
   [[nodiscard]] memory_attributes attributes(std::uint64_t address) const;
+
+  /// Told of what is written, if there is one.
+  last_level_cache* cache = nullptr;
 
   /// Set while a device's write happens: its history, for watchers that continue it.
   trace_ref writer;

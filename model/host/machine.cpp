@@ -1,5 +1,7 @@
 #include "host/machine.h"
 
+#include <string>
+
 #include "common/error.h"
 
 namespace carillon {
@@ -9,8 +11,17 @@ machine::machine(const sc_core::sc_module_name& name, sim_context& context, tlp_
     : sc_core::sc_module(name), bus("root_complex", context, memory, tlps), context_(context) {
   bus.add_window(MemoryBase, MemoryBytes);
   bus.add_interrupt_window(interrupts::WindowBase, interrupts::WindowBytes, controller);
+  const std::string prefix = std::string(this->name()) + ".";
+  if (context.params.sharing.tenants != 0) {
+    sharing_ = std::make_unique<device_sharing>(context, prefix + "shared_device");
+  }
+  if (context.params.software.service_ps != 0) {
+    software_ = std::make_unique<software_path>(context, prefix + "software_path");
+  }
+  const core_surroundings around{sharing_.get(), software_.get()};
   for (unsigned i = 0; i < cores; ++i) {
-    cores_.push_back(std::make_unique<cpu>(fmt::format("cpu{}", i).c_str(), context, memory, bus));
+    cores_.push_back(
+        std::make_unique<cpu>(fmt::format("cpu{}", i).c_str(), context, memory, bus, around));
   }
 }
 

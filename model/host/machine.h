@@ -40,6 +40,8 @@ class machine final : public sc_core::sc_module {
 
  private:
   sim_context& context_;
+  std::unique_ptr<device_sharing> sharing_;
+  std::unique_ptr<software_path> software_;
   std::vector<std::unique_ptr<cpu>> cores_;
   std::uint64_t next_ = MemoryBase;
 };

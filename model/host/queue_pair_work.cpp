@@ -38,6 +38,7 @@ task<bool> queue_pair::post_send(cpu& core, std::span<const work_request> batch)
     info.bytes = each.length();
     history = trace_.open(core.time(), info);
     if (first) {
+      history = core.pass_software(history);
       history = core.spend(static_cast<ps_t>(params.cpu.post_ps), history);
       first = false;
     }
@@ -106,7 +107,9 @@ task<> queue_pair::ring_doorbell(cpu& core, trace_ref history, std::size_t reque
   bytes::store_be<4>(counter.data(), send_producer_ & WqeIndexMask);
   memory.write(record_ + DoorbellSendWord, counter.data(), counter.size());
 
+  history = core.enter_device(history);
   if (uar_.shared()) {
+    co_await core.sync();
     const ps_t asked = core.time();
     co_await core.acquire(uar_.lock);
     history = trace_.wait(history, core.site(), lock_reason_, asked, core.time());

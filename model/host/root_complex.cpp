@@ -24,10 +24,10 @@ std::array<flow_credits, 3> advertised(const parameters& params) {
           credits(params.pcie.rc_credits_nph, params.pcie.rc_credits_npd), flow_credits{}};
 }
 
-/// "<host>.root_complex" -> "<host>.memory".
-std::string memory_name(const std::string& own) {
+/// "<host>.root_complex" -> "<host>.<part>".
+std::string part_of_host(const std::string& own, const char* part) {
   const std::size_t dot = own.rfind('.');
-  return (dot == std::string::npos ? std::string() : own.substr(0, dot + 1)) + "memory";
+  return (dot == std::string::npos ? std::string() : own.substr(0, dot + 1)) + part;
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ root_complex::root_complex(const sc_core::sc_module_name& name, sim_context& con
       tlps_(tlps),
       self_(context.trace.site(this->name(), "")),
       port_place_(context.trace.intern(port.name())),
-      memory_place_(context.trace.intern(memory_name(this->name()))),
+      memory_place_(context.trace.intern(part_of_host(this->name(), "memory"))),
       memory_busy_(context.trace.intern("memory_bandwidth")),
       posted_order_(context.trace.intern("order")),
       link_(context.trace.intern("link")),
@@ -54,6 +54,19 @@ root_complex::root_complex(const sc_core::sc_module_name& name, sim_context& con
       // Gb/s over 8000 are bytes per ps.
       memory_pipe_(pcie_rate{static_cast<std::uint64_t>(context.params.host.memory_gbps), 8000}) {
   port.listen(*this);
+  const parameters& params = context.params;
+  far_memory_ = socket_link::memory_is_far(params);
+  far_cores_ = socket_link::cores_are_far(params);
+  if (far_memory_ || far_cores_) {
+    sockets_ = std::make_unique<socket_link>(context, part_of_host(this->name(), "socket_link"));
+  }
+  if (params.iommu.enabled) {
+    iommu_ = std::make_unique<iommu>(context, part_of_host(this->name(), "iommu"));
+  }
+  if (params.host.llc_bytes != 0) {
+    cache_ = std::make_unique<last_level_cache>(params);
+    memory.cache = cache_.get();
+  }
 }
 
 void root_complex::add_window(std::uint64_t base, std::uint64_t length) {
@@ -143,8 +156,52 @@ ps_t root_complex::memory_slot(tlp* packet, ps_t ready, std::uint64_t bytes) {
   return begin;
 }
 
+/// When the address of an access that has come through the root complex is known.
+ps_t root_complex::translated(tlp* packet, std::uint64_t address, ps_t ready) {
+  return iommu_ == nullptr ? ready : iommu_->translate(address, ready, packet->row, packet->trace);
+}
+
+/// When it is at the socket of the memory.
+ps_t root_complex::to_memory(tlp* packet, ps_t ready) {
+  return !far_memory_ ? ready
+                      : sockets_->cross(socket_direction::from_nic, ready,
+                                        packet->header_bytes + std::uint64_t{packet->payload_bytes},
+                                        packet->row, packet->trace);
+}
+
+/// When it is at the socket of the cores.
+ps_t root_complex::to_cores(tlp* packet, ps_t ready) {
+  return !far_cores_ ? ready
+                     : sockets_->cross(socket_direction::from_nic, ready,
+                                       packet->header_bytes + std::uint64_t{packet->payload_bytes},
+                                       packet->row, packet->trace);
+}
+
+/// When the data of a read, sampled now, leaves the root complex.
+ps_t root_complex::from_memory(const memory_access& access) {
+  const ps_t now = now_ps();
+  if (!far_memory_ || access.status != completion_status::Success) {
+    return now + way_out();  // booked when it was taken
+  }
+  tlp* packet = access.packet;
+  const ps_t back = sockets_->cross(socket_direction::to_nic, now, access.range.bytes, packet->row,
+                                    packet->trace);
+  packet->trace =
+      context_.trace.service(packet->trace, {self_.place, packet->row}, back, back + way_out());
+  return back + way_out();
+}
+
+/// Whether a write of the device goes to the cache.
+bool root_complex::allocates(std::uint64_t address) const {
+  return context_.params.host.ddio && memory_.attributes(address).cached;
+}
+
+ps_t root_complex::read_time(const byte_range& range) {
+  const auto memory = static_cast<ps_t>(context_.params.host.memory_read_ps);
+  return cache_ == nullptr ? memory : memory - cache_->saving(range.address, range.bytes);
+}
+
 void root_complex::take_read(tlp* packet, const tlp_header& header, ps_t arrived) {
-  const auto& host = context_.params.host;
   memory_access access{packet, header, touched(header)};
   ++stats_.reads;
   stats_.read_bytes += access.range.bytes;
@@ -157,20 +214,22 @@ void root_complex::take_read(tlp* packet, const tlp_header& header, ps_t arrived
 
   const trace_site in{self_.place, packet->row};
   const trace_site memory{memory_place_, packet->row};
-  const ps_t ready = arrived + way_in();
+  ps_t ready = arrived + way_in();
   packet->trace = context_.trace.service(packet->trace, in, arrived, ready);
 
   ps_t sampled{};
   if (access.status == completion_status::Success) {
+    ready = to_memory(packet, translated(packet, access.range.address, ready));
     ps_t begin = memory_slot(packet, ready, access.range.bytes);
+    const ps_t latency = read_time(access.range);
     // Earlier writes must be there when the data is sampled.
     const ps_t earliest = std::max(last_visible_, last_sampled_);
-    if (begin + host.memory_read_ps < earliest) {
-      const ps_t held = earliest - host.memory_read_ps;
+    if (begin + latency < earliest) {
+      const ps_t held = earliest - latency;
       packet->trace = context_.trace.wait(packet->trace, memory, posted_order_, begin, held);
       begin = held;
     }
-    sampled = begin + host.memory_read_ps;
+    sampled = begin + latency;
     packet->trace = context_.trace.service(packet->trace, memory, begin, sampled);
   } else {
     // Answered without memory, but not before the reads in front of it.
@@ -178,7 +237,9 @@ void root_complex::take_read(tlp* packet, const tlp_header& header, ps_t arrived
     packet->trace = context_.trace.wait(packet->trace, in, posted_order_, ready, sampled);
   }
   last_sampled_ = sampled;
-  packet->trace = context_.trace.service(packet->trace, in, sampled, sampled + way_out());
+  if (!far_memory_ || access.status != completion_status::Success) {
+    packet->trace = context_.trace.service(packet->trace, in, sampled, sampled + way_out());
+  }
   reads_.push(access);
   at(sampled, work::read_sampled);
 }
@@ -230,9 +291,9 @@ void root_complex::take_write(tlp* packet, const tlp_header& header, ps_t arrive
   const trace_site memory{memory_place_, packet->row};
   const ps_t ready = arrived + way_in();
   packet->trace = context_.trace.service(packet->trace, {self_.place, packet->row}, arrived, ready);
-  ps_t begin = memory_slot(packet, ready, access.range.bytes);
-  const bool to_cache = host.ddio && memory_.attributes(access.range.address).cached;
-  const ps_t latency = to_cache ? host.llc_write_ps : host.memory_write_ps;
+  const ps_t there = to_memory(packet, translated(packet, access.range.address, ready));
+  ps_t begin = memory_slot(packet, there, access.range.bytes);
+  const ps_t latency = allocates(access.range.address) ? host.llc_write_ps : host.memory_write_ps;
   if (begin + latency < last_visible_ && !header.relaxed_ordering) {
     const ps_t held = last_visible_ - latency;
     packet->trace = context_.trace.wait(packet->trace, memory, posted_order_, begin, held);
@@ -258,9 +319,10 @@ void root_complex::take_message(const memory_access& access, ps_t arrived) {
   const trace_site in{self_.place, packet->row};
   const ps_t through = arrived + way_in();
   packet->trace = context_.trace.service(packet->trace, in, arrived, through);
+  const ps_t there = to_cores(packet, through);
   // What was written before it is visible to the handler.
-  const ps_t ready = std::max(through, last_visible_);
-  packet->trace = context_.trace.wait(packet->trace, in, posted_order_, through, ready);
+  const ps_t ready = std::max(there, last_visible_);
+  packet->trace = context_.trace.wait(packet->trace, in, posted_order_, there, ready);
   last_visible_ = ready;
   const std::uint32_t slot = writes_.obtain();
   writes_[slot] = access;
@@ -347,6 +409,11 @@ void root_complex::store(const memory_access& access) {
     }
   }
   memory_.writer = packet->trace;
+  if (cache_ != nullptr && !allocates(address)) {
+    // What a core had of it is not valid any more, and it stays in memory.
+    memory_.cache = nullptr;
+    cache_->forget(address, access.range.bytes);
+  }
   if (!holes) {
     memory_.write(address, data, access.range.bytes);
   } else {
@@ -357,6 +424,7 @@ void root_complex::store(const memory_access& access) {
     }
   }
   memory_.writer = {};
+  memory_.cache = cache_.get();
   if (packet->point != milestone::count_) {
     context_.trace.mark(packet->trace, packet->point, packet->point_last);
   }
@@ -367,9 +435,14 @@ void root_complex::store(const memory_access& access) {
 
 void root_complex::depart(tlp* packet, trace_ref trace, name_id row) {
   const ps_t now = now_ps();
-  const ps_t ready = now + way_out();
+  const ps_t here =
+      !far_cores_ ? now
+                  : sockets_->cross(socket_direction::to_nic, now,
+                                    packet->header_bytes + std::uint64_t{packet->payload_bytes},
+                                    row, trace);
+  const ps_t ready = here + way_out();
   packet->row = row;
-  packet->trace = context_.trace.service(trace, {self_.place, row}, now, ready);
+  packet->trace = context_.trace.service(trace, {self_.place, row}, here, ready);
   requests_.push(packet);
   at(ready, work::send_request);
 }
@@ -466,9 +539,10 @@ void root_complex::take_completion(tlp* packet, const tlp_header& header, ps_t a
     const ps_t through = arrived + way_in();
     // A completion does not pass the writes before it: what they wrote is there when the CPU goes
     // on.
-    const ps_t ready = std::max(through, last_visible_);
-    slot->trace = context_.trace.service(packet->trace, in, arrived, through);
-    slot->trace = context_.trace.wait(slot->trace, in, posted_order_, through, ready);
+    packet->trace = context_.trace.service(packet->trace, in, arrived, through);
+    const ps_t there = to_cores(packet, through);
+    const ps_t ready = std::max(there, last_visible_);
+    slot->trace = context_.trace.wait(packet->trace, in, posted_order_, there, ready);
     answers_.push(header.tag);
     at(ready, work::answer);
   }

@@ -14,17 +14,25 @@
 // A write into the interrupt window is no write to memory: half of host.root_complex_ps later, and
 // not before the writes in front of it are visible, it is handed to the interrupt controller.
 //
+// Effects of the host, each off unless its parameters ask for it: addresses are translated on their
+// way in (iommu); what is for memory or cores of another socket crosses the link between them
+// (socket_link); a read may hit the last level cache.
+//
 // Downstream. An access of the CPU spends half of it, then leaves in order; a read's
 // answer comes the other half after the last symbol of its completion.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "common/context.h"
 #include "common/pcie_port.h"
 #include "common/tlp_codec.h"
 #include "common/tlp_egress.h"
+#include "host/effects/iommu.h"
+#include "host/effects/last_level_cache.h"
+#include "host/effects/socket_link.h"
 #include "host/fifo.h"
 #include "host/host_memory.h"
 #include "host/interrupts.h"
@@ -98,6 +106,12 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
 
   [[nodiscard]] const statistics& stats() const { return stats_; }
 
+  /// The link to other sockets, if cores or memory are there.
+  [[nodiscard]] socket_link* sockets() { return sockets_.get(); }
+
+  /// What translates the device's addresses, if anything does.
+  [[nodiscard]] const iommu* translation() const { return iommu_.get(); }
+
   /// Reads that went wrong on purpose.
   [[nodiscard]] std::uint64_t injected() const { return faults_.hits(); }
 
@@ -168,6 +182,12 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
   void drop(tlp* packet);
   void discard(tlp* packet, ps_t arrived);
   void apply_fault(memory_access& access, name_id row);
+  [[nodiscard]] ps_t translated(tlp* packet, std::uint64_t address, ps_t ready);
+  [[nodiscard]] ps_t to_memory(tlp* packet, ps_t ready);
+  [[nodiscard]] ps_t to_cores(tlp* packet, ps_t ready);
+  [[nodiscard]] ps_t read_time(const byte_range& range);
+  ps_t from_memory(const memory_access& access);
+  [[nodiscard]] bool allocates(std::uint64_t address) const;
   /// From the link towards memory or the CPU, and back.
   [[nodiscard]] ps_t way_in() const;
   [[nodiscard]] ps_t way_out() const;
@@ -216,6 +236,12 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
   fifo<std::uint16_t> answers_;
   std::vector<outstanding> outstanding_;  ///< by tag
   std::uint16_t next_tag_ = 0;
+
+  std::unique_ptr<iommu> iommu_;
+  std::unique_ptr<socket_link> sockets_;
+  bool far_memory_ = false;
+  bool far_cores_ = false;
+  std::unique_ptr<last_level_cache> cache_;
 
   serializer memory_pipe_;
   ps_t last_sampled_ = 0;

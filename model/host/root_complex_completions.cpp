@@ -21,7 +21,7 @@ void root_complex::sample(const memory_access& access) {
   if (!access.silent) {
     const std::uint32_t slot = completions_.obtain();
     answer_parts& parts = completions_[slot];
-    const ps_t through = now_ps() + way_out();
+    const ps_t through = from_memory(access);
     parts.ready = through + access.delay;
     request->trace = context_.trace.wait(request->trace, {self_.place, request->row}, fault_,
                                          through, parts.ready);

@@ -67,8 +67,19 @@ package params_pkg;
   localparam int unsigned HostNumaNodes = 2;
   // socket of the NIC
   localparam int unsigned HostNicNode = 0;
-  // page size of buffers [B]
+  // socket of the cores that run the programs
+  localparam int unsigned HostCoreNode = 0;
+  // socket of the memory of the programs
+  localparam int unsigned HostMemoryNode = 0;
+  // page size of buffers, and of the IOMMU's mappings [B]
   localparam int unsigned HostPageBytes = 4096;
+  // last level cache that the device's reads can hit; 0: they never do. A power of two times the
+  // ways and 64 [B]
+  localparam int unsigned HostLlcBytes = 0;
+  // ways of that cache
+  localparam int unsigned HostLlcWays = 16;
+  // by how much a read that hits is faster than host.memory_read_ps (never below 0) [ps]
+  localparam int unsigned HostLlcSavingPs = 70000;
   // addresses below 4 GiB for BARs: where they begin
   localparam logic [63:0] HostMmioBase = 64'd2147483648;
   // ... and how many there are [B]
@@ -79,6 +90,36 @@ package params_pkg;
   localparam logic [63:0] HostMmioPrefetchableBytes = 64'd137438953472;
   // until a configuration access that was answered Retry is tried again [ps]
   localparam int unsigned HostConfigRetryPs = 1000000;
+  // one way over the link between sockets, without waiting [ps]
+  localparam int unsigned NumaHopPs = 130000;
+  // bandwidth of the link in each direction [Gb/s]
+  localparam int unsigned NumaLinkGbps = 500;
+  // share of the link that others use in each direction, in bursts [1/1000]
+  localparam int unsigned NumaLoadPermille = 0;
+  // least length of a burst [ps]
+  localparam int unsigned NumaBurstPs = 100000;
+  // greatest length of a burst [ps]
+  localparam int unsigned NumaBurstMaxPs = 50000000;
+  // shape of the Pareto distribution of their lengths; the smaller the heavier its tail [1/100]
+  localparam int unsigned NumaBurstShape = 150;
+  // what a burst asks of the link, of its bandwidth [%]
+  localparam int unsigned NumaBurstPeak = 200;
+  // longest queue of the others: what they may have outstanding, as time on the link [ps]
+  localparam int unsigned NumaQueuePs = 10000000;
+  // every address of the device is translated
+  localparam int unsigned IommuEnabled = 0;
+  // translations that the IOTLB holds; a power of two times the ways
+  localparam int unsigned IommuIotlbEntries = 64;
+  // ways of the IOTLB
+  localparam int unsigned IommuIotlbWays = 8;
+  // looking an address up in the IOTLB [ps]
+  localparam int unsigned IommuLookupPs = 10000;
+  // entries of the walk cache of each level above the last
+  localparam int unsigned IommuWalkCacheEntries = 16;
+  // page walks under way at most
+  localparam int unsigned IommuWalkers = 1;
+  // pages of a buffer lie anywhere in the device's address space, not one behind the other
+  localparam int unsigned IommuScattered = 1;
   // entry of a post call, lock included [ps]
   localparam int unsigned CpuPostPs = 20000;
   // building one WQE block of 64 bytes [ps]
@@ -107,10 +148,37 @@ package params_pkg;
   localparam int unsigned CpuInterruptHandlerPs = 1500000;
   // operating system noise
   localparam int unsigned CpuNoise = 0;
+  // 0: intervals and lengths of interruptions are uniform; else lengths are Pareto with this
+  // shape, intervals exponential [1/100]
+  localparam int unsigned CpuNoiseShape = 0;
+  // greatest length of an interruption with a shape [ps]
+  localparam int unsigned CpuNoiseMaxPs = 20000000;
   // mean time between interruptions [ps]
   localparam int unsigned CpuNoiseIntervalPs = 1000000000;
-  // mean length of an interruption [ps]
+  // mean length of an interruption; with a shape the least [ps]
   localparam int unsigned CpuNoiseDurationPs = 2000000;
+  // from the release of a spin lock until the next core that waited has it [ps]
+  localparam int unsigned CpuLockHandoverPs = 0;
+  // others that post through the same device's queues; 0: each has its own
+  localparam int unsigned SharingTenants = 0;
+  // of each post: taking the lock and switching the queues to this tenant [ps]
+  localparam int unsigned SharingSwitchPs = 200000;
+  // how long a post keeps the lock [ps]
+  localparam int unsigned SharingHoldPs = 100000;
+  // mean time between posts of one of the others [ps]
+  localparam int unsigned SharingIntervalPs = 100000000;
+  // share of their posts during which the holder of the lock is taken off its core [1/1000]
+  localparam int unsigned SharingPreemptedPermille = 0;
+  // least time until it is back: two context switches [ps]
+  localparam int unsigned SharingPreemptedPs = 2000000;
+  // greatest such time [ps]
+  localparam int unsigned SharingPreemptedMaxPs = 30000000;
+  // shape of the Pareto distribution of these times [1/100]
+  localparam int unsigned SharingPreemptedShape = 130;
+  // software on the way of each message, at each end; 0: none [ps]
+  localparam int unsigned SoftwareServicePs = 0;
+  // share of that software's time that other packets take [1/1000]
+  localparam int unsigned SoftwareLoadPermille = 0;
   // port rate [Gb/s]
   localparam int unsigned WireRateGbps = 400;
   // one way flight of a cable [ps]
