@@ -96,7 +96,10 @@ struct nic::parts {
                pcie_endpoint::reset_vports(context.params, options.mac)),
         partitions(context.clock, shared.name + ".partitions",
                    pcie_endpoint::reset_partitions(context.params)),
-        icm_base(context.clock, shared.name + ".icm_base", 0) {
+        icm_base(context.clock, shared.name + ".icm_base", 0),
+        paused(context.clock, shared.name + ".paused", 0),
+        crowded(context.clock, shared.name + ".crowded", 0) {
+    control_frames->keep_private();
     build(sink, options);
   }
 
@@ -117,6 +120,8 @@ struct nic::parts {
   level<vport_table> vports;
   level<partition_table> partitions;
   level<std::uint64_t> icm_base;
+  level<std::uint8_t> paused;   ///< priorities that the other end has paused
+  level<std::uint8_t> crowded;  ///< those of which tx_mac has enough
 
   // From the host.
   std::unique_ptr<stream<mmio_write>> uar_writes =
@@ -296,6 +301,10 @@ struct nic::parts {
 
   std::optional<rate_streams> rates;
 
+  /// Not in the stage trace: it is empty but for PFC.
+  std::unique_ptr<stream<frame_item>> control_frames =
+      make.of<frame_item>("rx_mac.control", stage_spec::tx_mac::ControlDepth);
+
   pcie_arrivals arrivals{shared.context, shared.name + ".pcie_rx.tlp", port,
                          [this] { dma->on_credits(); }};
 
@@ -331,7 +340,7 @@ struct nic::parts {
 
 /// The model tells the wire of a frame when it takes it, a twin shows it beat by beat.
 void nic::parts::build_tx_mac(frame_sink& sink, const nic_options& options) {
-  tx_mac::ports io{*tx_frames, sink};
+  tx_mac::ports io{*tx_frames, sink, nullptr, control_frames.get(), &paused, &crowded};
   const auto chosen = options.impl.find(tx_mac::Row);
   const impl_kind impl = chosen == options.impl.end() ? impl_kind::model : chosen->second;
   if (impl != impl_kind::model) {
@@ -412,11 +421,11 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
   add_twin<wqe_parser>({*wqes, *parser_context.reads, *parser_context.lines, *parser_keys.reads,
                         *parser_keys.lines, *work},
                        options);
-  add_twin<tx_sched>(
-      {*work, *acknowledges, *left, *sched_commands, *send_controls, *packets, *direct, *sent,
-       *refetches, *local_invalidations, *response_failures, *responses_left, vports,
-       rates ? rates->limits.get() : nullptr, rates ? rates->charges.get() : nullptr},
-      options);
+  add_twin<tx_sched>({*work, *acknowledges, *left, *sched_commands, *send_controls, *packets,
+                      *direct, *sent, *refetches, *local_invalidations, *response_failures,
+                      *responses_left, vports, rates ? rates->limits.get() : nullptr,
+                      rates ? rates->charges.get() : nullptr, &paused, &crowded},
+                     options);
   add_twin<payload_dma>({*packets, *payload_reads.reads, *payload_reads.done, *filled, *left,
                          *payload_keys.reads, *payload_keys.lines},
                         options);
@@ -425,7 +434,9 @@ void nic::parts::build(frame_sink& sink, const nic_options& options) {
                            options);
   build_tx_mac(sink, options);
 
-  ingress = &add<rx_mac>("rx_mac", rx_mac::ports{*looped_frames, *rx_frames});
+  ingress = &add<rx_mac>(
+      "rx_mac",
+      rx_mac::ports{*looped_frames, *rx_frames, {control_frames.get(), &paused, options.mac}});
   build_rx_parser(options);
   add<responder>("responder", responder::ports{*requests,
                                                *responder_commands,
@@ -554,6 +565,14 @@ context_sizes nic::contexts() const {
 
 context_sizes nic::contexts(std::uint16_t function) const {
   return contexts().of(parts_->partitions.read(parts_->shared.context.clock.now()), function);
+}
+
+void nic::stick(unsigned priority, ps_t from, ps_t to) {
+  parts_->ingress->stick(priority, from, to);
+}
+
+std::uint8_t nic::paused() const {
+  return parts_->paused.read(NeverCycle);
 }
 
 void nic::on_frame(frame_item&& frame, ps_t first_bit, ps_t last_bit) {

@@ -42,6 +42,12 @@ class nic {
   /// A frame is on its way here (see rx_mac).
   void on_frame(frame_item&& frame, ps_t first_bit, ps_t last_bit);
 
+  /// The receiver is stuck between these times (see rx_mac).
+  void stick(unsigned priority, ps_t from, ps_t to);
+
+  /// Bit n: the other end of the cable has paused priority n.
+  [[nodiscard]] std::uint8_t paused() const;
+
  private:
   struct parts;
   std::unique_ptr<parts> parts_;

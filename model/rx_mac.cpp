@@ -17,6 +17,35 @@ bool beyond_mtu(const frame_item& frame, std::uint64_t mtu) {
   return frame.length > eth::Size + (tagged ? vlan_tag::Size : 0U) + mtu;
 }
 
+/// By its DSCP, or the tag of a frame without; 0 if it says nothing.
+std::uint8_t priority_of(const frame_item& frame) {
+  constexpr unsigned ClassShift = 3;  // a DSCP's class selector
+  constexpr unsigned DscpShift = 2;   // above the ECN field
+  constexpr std::uint32_t FirstWord = 4;
+  const std::uint8_t* bytes = frame.bytes.data() + frame.offset;
+  std::uint32_t at = eth::Size;
+  if (frame.length < at + vlan_tag::Size + FirstWord) {
+    return 0;
+  }
+  ethertype type = eth::unpack(bytes).ether_type;
+  std::uint8_t tagged = 0;
+  if (type == ethertype::Vlan) {
+    const vlan_tag tag = vlan_tag::unpack(bytes + at);
+    tagged = static_cast<std::uint8_t>(tag.pcp);
+    type = tag.ether_type;
+    at += vlan_tag::Size;
+  }
+  if (type == ethertype::Ipv4) {
+    return static_cast<std::uint8_t>(bytes[at + 1] >> (DscpShift + ClassShift));
+  }
+  if (type == ethertype::Ipv6) {
+    // Behind four bits of version.
+    const unsigned traffic_class = (bytes[at] << 4 | bytes[at + 1] >> 4) & 0xffU;
+    return static_cast<std::uint8_t>(traffic_class >> (DscpShift + ClassShift));
+  }
+  return tagged;
+}
+
 }  // namespace
 
 rx_mac_verdict judge_frame(const frame_item& frame, unsigned max_beats, std::uint64_t held,
@@ -38,11 +67,15 @@ rx_mac::rx_mac(const sc_core::sc_module_name& name, nic_shared& shared, const po
     : stage(name, shared.context, "rx_mac"),
       shared_(shared),
       io_(io),
+      control_(*this, shared, io.control),
       clock_sync_(context_.trace.intern("clock_sync")),
       order_(context_.trace.intern("order")),
       credit_(context_.trace.intern("credit:" + io.out.name())) {
   io_.loopback.to(*this, site());
   io_.out.from(*this, site());
+  if (io_.control.out != nullptr) {
+    io_.control.out->from(*this, site());
+  }
   watch(io_.loopback, {});
 }
 
@@ -60,6 +93,7 @@ void rx_mac::evaluate(cycle_t t) {
   take_looped(t);
   admit(t);
   forward(t);
+  control_.settle(t);
   if (!arrivals_.empty()) {
     wake(arrivals_.front().entry);
   }
@@ -83,31 +117,57 @@ void rx_mac::admit(cycle_t t) {
   while (!arrivals_.empty() && arrivals_.front().entry <= t) {
     arrival in = arrivals_.pop();
     CARILLON_CHECK(in.entry == t, "{}: a frame of cycle {} seen in cycle {}", path(), in.entry, t);
-    if (accepts(in.frame)) {
+    if (is_mac_control(in.frame.bytes.data() + in.frame.offset, in.frame.length)) {
+      take_control(t, in.frame);
+      continue;
+    }
+    const std::uint8_t priority = priority_of(in.frame);
+    if (accepts(in.frame, priority)) {
       const trace_ref history =
           context_.trace.wait(in.frame.trace, site(), clock_sync_, in.last_bit, time_of(t));
-      buffer_.push({std::move(in.frame), held_history(history, t, order_)});
+      control_.asked.add(priority, in.frame.length, held_bytes_);
+      buffer_.push({std::move(in.frame), held_history(history, t, order_), priority});
     }
   }
   if (looped_ && looped_->entry <= t) {
     CARILLON_CHECK(looped_->entry == t, "{}: a looped frame of cycle {} seen in cycle {}", path(),
                    looped_->entry, t);
-    if (accepts(looped_->frame)) {
+    if (accepts(looped_->frame, NoPriority)) {
       const trace_ref history = looped_->frame.trace;
-      buffer_.push({std::move(looped_->frame), held_history(history, t, order_)});
+      buffer_.push({std::move(looped_->frame), held_history(history, t, order_), NoPriority});
     }
     looped_.reset();
   }
 }
 
+/// A frame for the MAC needs no room.
+void rx_mac::take_control(cycle_t t, const frame_item& frame) {
+  shared_.counters.add(counter::RxPackets);
+  shared_.counters.add(counter::RxBytes, frame.length);
+  if (judge_frame(frame, io_.out.max_beats(), 0, frame.length) == rx_mac_verdict::accept) {
+    control_.receive(t, frame);
+  } else {
+    shared_.counters.add(counter::RxDropFcs);
+  }
+}
+
+void rx_mac::stick(unsigned priority, ps_t from, ps_t to) {
+  const cycle_t begin = std::max<cycle_t>(context_.clock.entry(from), 1);
+  control_.asked.force(priority, begin, to == NeverPs ? NeverCycle : context_.clock.entry(to));
+  wake(begin);
+}
+
 /// Counts a frame that is in the core; if it may stay, its bytes are held.
-bool rx_mac::accepts(const frame_item& frame) {
+bool rx_mac::accepts(const frame_item& frame, std::uint8_t priority) {
   shared_.counters.add(counter::RxPackets);
   shared_.counters.add(counter::RxBytes, frame.length);
   const auto mtu = static_cast<std::uint64_t>(context_.params.wire.ethernet_mtu);
+  // Without room it is no longer than the room that is left.
+  const std::uint64_t buffer = control_.asked.has_room(priority, frame.length, held_bytes_)
+                                   ? held_bytes_ + frame.length
+                                   : held_bytes_;
   switch (beyond_mtu(frame, mtu) ? rx_mac_verdict::oversize
-                                 : judge_frame(frame, io_.out.max_beats(), held_bytes_,
-                                               context_.params.nic.rx_buffer_bytes)) {
+                                 : judge_frame(frame, io_.out.max_beats(), held_bytes_, buffer)) {
     case rx_mac_verdict::bad_fcs:
       shared_.counters.add(counter::RxDropFcs);
       return false;
@@ -144,6 +204,7 @@ void rx_mac::forward(cycle_t t) {
   }
   held_frame out = buffer_.pop();
   held_bytes_ -= out.frame.length;
+  control_.asked.remove(out.priority, out.frame.length, held_bytes_);
   out.frame.trace = out.history.wait_until(context_, site(), t);
   io_.out.push(t, Latency, std::move(out.frame), beats);
   if (!buffer_.empty()) {

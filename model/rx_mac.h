@@ -4,6 +4,9 @@
 // A frame of packet_builder enters with its last beat. It is taken whatever happens: without room
 // it is dropped, as one from the wire is, so that what is sent never waits for what is received. Of
 // two that enter in one cycle, the one from the wire comes first.
+//
+// Frames for the MAC end here: those of PFC say which priorities tx_mac must not send, and where
+// the buffer fills up the other end is asked for the same (rx_mac/mac_control.h).
 #pragma once
 
 #include <optional>
@@ -15,6 +18,7 @@
 #include "common/ring.h"
 #include "common/stage.h"
 #include "common/stream.h"
+#include "rx_mac/mac_control.h"
 
 namespace carillon {
 
@@ -30,6 +34,7 @@ class rx_mac : public stage {
   struct ports {
     stream<frame_item>& loopback;  ///< frames for a virtual port of this NIC - packet_builder
     stream<frame_item>& out;       ///< good frames - rx_parser
+    mac_control_ports control = {};
   };
 
   rx_mac(const sc_core::sc_module_name& name, nic_shared& shared, const ports& io);
@@ -38,6 +43,9 @@ class rx_mac : public stage {
   /// past. Its history ends at `last_bit`. Frames are announced in the order in which they arrive.
   void on_frame(frame_item&& frame, ps_t first_bit, ps_t last_bit);
 
+  /// The receiver is stuck between these times: it asks for pauses of that priority all the while.
+  void stick(unsigned priority, ps_t from, ps_t to);
+
  private:
   struct arrival {
     frame_item frame;
@@ -45,15 +53,20 @@ class rx_mac : public stage {
     cycle_t entry = 0;
   };
 
+  /// Of looped frames: no pause keeps them away.
+  static constexpr std::uint8_t NoPriority = PriorityCount;
+
   struct held_frame {
     frame_item frame;
     held_history history;
+    std::uint8_t priority = NoPriority;  ///< that it has in the account of PFC
   };
 
   void evaluate(cycle_t t) override;
   void take_looped(cycle_t t);
   void admit(cycle_t t);
-  [[nodiscard]] bool accepts(const frame_item& frame);
+  [[nodiscard]] bool accepts(const frame_item& frame, std::uint8_t priority);
+  void take_control(cycle_t t, const frame_item& frame);
   void forward(cycle_t t);
 
   nic_shared& shared_;
@@ -62,6 +75,7 @@ class rx_mac : public stage {
   std::optional<arrival> looped_;  ///< its beats are being taken
   ring<held_frame> buffer_;
   std::uint64_t held_bytes_ = 0;
+  mac_control control_;
   ps_t last_announced_ = 0;
   name_id clock_sync_;
   name_id order_;

@@ -27,6 +27,11 @@ tx_sched::tx_sched(const sc_core::sc_module_name& name, nic_shared& nic, const p
     io_.charges->from(*this, site());
   }
   io_.vports.wakes(*this);
+  for (level<std::uint8_t>* each : {io_.paused, io_.crowded}) {
+    if (each != nullptr) {
+      each->wakes(*this);
+    }
+  }
   for (auto& [input, blockers] : rules_.waits()) {
     watch(*input, std::move(blockers));
   }

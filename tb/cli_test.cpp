@@ -60,7 +60,10 @@ TEST(cli, help_is_golden) {
                                                     {"run", "--help"},
                                                     {"devinfo", "--help"},
                                                     {"lockstep", "--help"},
-                                                    {"config-space", "--help"}}) {
+                                                    {"config-space", "--help"},
+                                                    {"sweep", "--help"},
+                                                    {"report", "--help"},
+                                                    {"compare", "--help"}}) {
     const outcome result = carillon_with(arguments);
     EXPECT_EQ(result.code, 0);
     text += "$ carillon " + arguments.front() + (arguments.size() > 1 ? " " + arguments[1] : "") +
@@ -98,6 +101,20 @@ TEST(cli, mistakes_exit_2_with_one_message) {
   expect_user_error({"config-space", "--vfs", "999"}, "--vfs");
   expect_user_error({"run", "scenarios/ping_pong.toml", "--trace-from", "5", "--trace-to", "4"},
                     "--trace-from");
+  expect_user_error({"run", "scenarios/ping_pong.toml", "--window", "m5:9"}, "both messages");
+  expect_user_error({"run", "scenarios/sweeps/doorbell_crossover.toml"}, "`carillon sweep`");
+  expect_user_error({"sweep", "scenarios/ping_pong.toml"}, "[sweep]");
+  expect_user_error({"compare", "absent", "scenarios"}, "absent: there is no such folder");
+  expect_user_error({"compare", "scenarios", "scenarios"}, "neither summary.json");
+}
+
+TEST(cli, a_report_without_python_says_what_to_install) {
+  setenv("CARILLON_PYTHON", "/absent/python3", 1);
+  expect_user_error({"report", "scenarios"}, "apt-get install python3-jinja2 python3-plotly");
+  expect_user_error({"report", "scenarios"}, "/absent/python3 does not run");
+  unsetenv("CARILLON_PYTHON");
+  setenv("CARILLON_SCRIPTS", "/absent", 1);
+  expect_user_error({"report", "scenarios"}, "/absent");
 }
 
 TEST(cli, an_output_folder_that_cannot_be_is_named) {

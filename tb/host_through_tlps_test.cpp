@@ -65,9 +65,9 @@ class link_log final : public tlp_tap {
 
 TEST(through_tlps, every_command_and_doorbell_of_a_run_with_vfs_went_over_the_link) {
   const run_point point = point_of(std::string(Tenants));
-  system_model system(point, cores_of(point.workload), {});
+  system_model system(point, cores_of(point), {});
   std::array<link_log, 2> logs;
-  for (unsigned i = 0; i < system_model::size(); ++i) {
+  for (unsigned i = 0; i < system.size(); ++i) {
     system.at(i).host.bus.port.tap(logs[i]);
   }
   const std::unique_ptr<traffic> programs = make_traffic(system, point);
@@ -76,7 +76,7 @@ TEST(through_tlps, every_command_and_doorbell_of_a_run_with_vfs_went_over_the_li
   programs->check_finished();
   EXPECT_EQ(programs->failed_completions(), 0U);
 
-  for (unsigned i = 0; i < system_model::size(); ++i) {
+  for (unsigned i = 0; i < system.size(); ++i) {
     node& home = system.at(i);
     const counter_block& counted = home.adapter.counters();
     std::uint64_t commands = 0;

@@ -125,6 +125,40 @@ TEST_F(sinks, sqlite_holds_messages_spans_cqes_and_counters) {
               testing::ElementsAre("carillon-trace-1"));
 }
 
+TEST_F(sinks, sqlite_tells_where_a_milestone_ends_and_what_was_measured) {
+  trace_spec spec;
+  spec.sqlite = true;
+  trace_outputs outputs(context_, spec, folder_,
+                        [](const message_record& message) { return message.id == 2; });
+  live(1000);
+  live(5000);
+  outputs.close({});
+  const fs::path file = folder_ / "trace.sqlite";
+  EXPECT_THAT(rows_of(file, "SELECT id, measured FROM messages ORDER BY id"),
+              testing::ElementsAre("1|0", "2|1"));
+  // `live` appends four spans: the first ends at the doorbell, the fourth at the CQE.
+  EXPECT_THAT(rows_of(file, "SELECT milestone, span FROM marks WHERE message = 1 ORDER BY span"),
+              testing::ElementsAre("post|0", "doorbell|1", "cqe_written|4"));
+}
+
+TEST_F(sinks, the_window_chooses_messages_by_their_id) {
+  trace_spec spec;
+  spec.sqlite = true;
+  spec.perfetto = true;
+  spec.first_message = 2;
+  spec.last_message = 3;
+  trace_outputs outputs(context_, spec, folder_);
+  for (const ps_t begin : {1000, 2000, 5000, 8999}) {
+    live(begin);
+  }
+  outputs.close({});
+  EXPECT_THAT(rows_of(folder_ / "trace.sqlite", "SELECT id FROM messages ORDER BY id"),
+              testing::ElementsAre("2", "3"));
+  const std::string text = text_of(folder_ / "trace.json");
+  EXPECT_THAT(text, testing::HasSubstr("message 2"));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("message 4")));
+}
+
 TEST_F(sinks, the_window_chooses_messages_by_their_post) {
   trace_spec spec;
   spec.sqlite = true;

@@ -133,6 +133,7 @@ TEST_F(summary, expectations_are_met_or_explained) {
   json s = make();
   EXPECT_TRUE(check(exactly("latency.doorbell_to_wire.p50", 182), s));
   EXPECT_EQ(s["expect"]["passed"], 1);
+  EXPECT_EQ(s["expect"]["met"].size(), 1);
   EXPECT_FALSE(check(exactly("latency.doorbell_to_wire.p50", 183), s));
   EXPECT_EQ(s["expect"]["failed"][0]["expected"], "183");
   EXPECT_EQ(s["expect"]["failed"][0]["actual"], "182");

@@ -193,8 +193,12 @@ INSTANTIATE_TEST_SUITE_P(
     planted, tx_mac_mutant,
     testing::Values(planted{"fcs_length", {"wire.fcs"}}, planted{"fcs_seed", {"wire.fcs"}},
                     planted{"content", {"wire.last_packet"}}, planted{"timing", {"wire.valid"}},
-                    planted{"backpressure", {"frame.ready"}}, planted{"gap", {"frame.ready"}},
-                    planted{"busy", {"frame.ready"}}),
+                    planted{"backpressure", {"frame.ready", "control.ready"}},
+                    planted{"gap", {"frame.ready", "control.ready", "wire.valid"}},
+                    planted{"busy", {"frame.ready", "control.ready", "wire.valid"}},
+                    planted{"overtaken", {"frame.ready"}}, planted{"paused", {"frame.ready"}},
+                    planted{"control", {"control.ready"}}, planted{"room", {"frame.ready"}},
+                    planted{"turn", {"wire.trace_id", "wire.length", "wire.data"}}),
     [](const auto& run) { return std::string(run.param.variant); });
 
 // In place of the model a frame is known from what came in, and every beat must agree.

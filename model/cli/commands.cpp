@@ -10,16 +10,21 @@
 #include <optional>
 #include <system_error>
 
+#include "cli/compare_command.h"
 #include "cli/config_space_command.h"
 #include "cli/devinfo.h"
 #include "cli/listing.h"
 #include "cli/lockstep_command.h"
 #include "cli/output_file.h"
+#include "cli/perftest_command.h"
 #include "cli/report.h"
+#include "cli/report_command.h"
 #include "cli/runner.h"
 #include "cli/scenario_loader.h"
 #include "cli/subprocess.h"
+#include "cli/sweep_command.h"
 #include "cli/text.h"
+#include "cli/trace_window.h"
 #include "common/error.h"
 
 namespace carillon {
@@ -31,7 +36,9 @@ constexpr const char* TopFooter = R"(Examples:
   carillon run scenarios/ping_pong.toml --set pcie.generation=4 --out out/gen4 --trace
   carillon run scenarios/line_rate.toml --json --quiet
   carillon lockstep wqe_parser --transactions 10000 --seed 1
+  carillon perftest ib_write_lat -s 2 -n 10000
   carillon devinfo --vfs 4
+  carillon report out/ping_pong
   carillon params
 
 Exit codes: 0 all expectations met; 1 one was not; 2 the scenario, the command line or an output is at
@@ -42,6 +49,7 @@ constexpr const char* RunFooter = R"(Examples:
   carillon run scenarios/ping_pong.toml --set workload.messages=1000 --set cpu.noise=true
   carillon run scenarios/first_write.toml --impl all=rtl --trace stages
   carillon run scenarios/message_rate.toml --impl wqe_parser=lockstep --seed 7 --stats
+  carillon run scenarios/line_rate.toml --trace perfetto --window 20000:25000
 
 Keys of --set: any parameter (see `carillon params`), workload.<key>, fault.<number>.<key>, device.<key>,
 scenario.seed, report.path.)";
@@ -76,6 +84,7 @@ struct run_arguments {
   std::uint64_t trace_from_ns = 0;
   std::optional<std::uint64_t> trace_to_ns;
   std::optional<std::uint64_t> trace_limit;
+  std::string window;
   std::string rtl_clock;
   std::string profile;
   bool pcap = false;
@@ -149,6 +158,9 @@ void add_run(CLI::App& app, run_arguments& to) {
   run->add_option("--trace-limit", to.trace_limit, "Trace this many messages")
       ->type_name("N")
       ->check(whole(0));
+  run->add_option("--window", to.window,
+                  "Trace only this stretch: nanoseconds (1000:5000), or messages by id (m5:m9)")
+      ->type_name("FROM:TO");
   run->add_flag("--pcap", to.pcap, "Write the packets on the wire to wire.pcapng");
   run->add_flag("--waves", to.waves, "Write an FST file of each RTL stage, in the same window");
   run->add_flag("--json", to.json, "Print summary.json instead of the table");
@@ -284,6 +296,9 @@ trace_spec trace_of(const scenario& what, const run_arguments& from) {
     trace.to = *from.trace_to_ns * PsPerNs;
   }
   trace.limit = from.trace_limit.value_or(trace.limit);
+  if (!from.window.empty()) {
+    set_window(trace, from.window, "--window");
+  }
   if (trace.from > trace.to) {
     throw config_error("--trace-from: is after --trace-to");
   }
@@ -298,6 +313,7 @@ int run_scenario_command(run_arguments& from) {
     from.overrides.profile = from.profile;
   }
   scenario what = load_scenario(from.file, from.overrides);
+  refuse_open_sweep(what);
   what.trace = trace_of(what, from);
   run_options options;
   options.out =
@@ -382,7 +398,9 @@ int run_command(const std::vector<std::string>& arguments) {
   list_arguments list;
   config_space_arguments space;
   devinfo_arguments devinfo;
+  perftest_arguments perftest;
   add_run(app, run);
+  add_perftest(app, perftest);
   add_lockstep(app, lockstep);
   add_devinfo(app, devinfo);
   add_list(app, "stages", "List the pipeline's stages with their cycles and twins", list);
@@ -390,11 +408,14 @@ int run_command(const std::vector<std::string>& arguments) {
   add_list(app, "registers", "List the registers of BAR0, the UAR page and BAR4", list);
   add_list(app, "counters", "List the counters", list);
   add_config_space(app, space);
+  add_sweep_command(app);
+  add_report_command(app);
+  add_compare_command(app);
   app.add_subcommand("version", "Print the version");
 
   try {
     // CLI11 takes a vector from its end.
-    std::vector<std::string> words = with_trace_values(arguments);
+    std::vector<std::string> words = with_trace_values(with_perftest(arguments));
     std::reverse(words.begin(), words.end());
     app.parse(words);
   } catch (const CLI::CallForHelp&) {
@@ -409,6 +430,9 @@ int run_command(const std::vector<std::string>& arguments) {
   if (command == "run") {
     return run_scenario_command(run);
   }
+  if (command == "perftest") {
+    return run_perftest_command(perftest);
+  }
   if (command == "devinfo") {
     return run_devinfo_command(devinfo);
   }
@@ -417,6 +441,15 @@ int run_command(const std::vector<std::string>& arguments) {
   }
   if (command == "config-space") {
     return run_config_space_command(space);
+  }
+  if (command == "sweep") {
+    return run_sweep_command(app);
+  }
+  if (command == "compare") {
+    return run_compare_command(app);
+  }
+  if (command == "report") {
+    return run_report_command(app);
   }
   if (command == "version") {
     print(fmt::format("carillon {}\n", CARILLON_VERSION));

@@ -57,7 +57,10 @@ known_name names_of(const counter_desc& about) {
       return each;
     }
   }
-  return {about.name, "", ""};
+  // Those of PFC have the drivers' names.
+  const std::string_view name = about.name;
+  const bool pfc = name.find("_pause") != std::string_view::npos;
+  return {about.name, pfc ? about.name : "", ""};
 }
 
 std::string cycles(std::uint32_t value) {

@@ -3,12 +3,14 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include <systemc>
 
 #include "cli/commands.h"
+#include "cli/perftest_options.h"
 
 // libsystemc refers to it; nobody calls it.
 int sc_main(int /*argc*/, char* /*argv*/[]) {
@@ -20,5 +22,11 @@ int main(int argc, char* argv[]) {
   // A closed pipe is an output that cannot be written: reported, not fatal.
   std::signal(SIGPIPE, SIG_IGN);
   sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
-  return carillon::run_guarded(std::vector<std::string>(argv + 1, argv + argc));
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  // As a symbolic link with the name of a test it is that test.
+  const std::string name = std::filesystem::path(argc > 0 ? argv[0] : "").filename().string();
+  if (carillon::find_perftest(name)) {
+    arguments.insert(arguments.begin(), name);
+  }
+  return carillon::run_guarded(arguments);
 }

@@ -97,13 +97,13 @@ struct mixed_workload::side {
 
 mixed_workload::mixed_workload(system_model& system, const run_point& point)
     : system_(system), point_(point), spec_(point.workload), ready_(2), connected_(2) {
-  for (unsigned index = 0; index < system_model::size(); ++index) {
+  for (unsigned index = 0; index < sides_.size(); ++index) {
     sides_[index] = std::make_unique<side>(index, system_.at(index), point.seed);
     for (std::uint32_t q = 0; q < spec_.qps; ++q) {
       auto each = std::make_unique<link>();
       each->index = q;
-      const std::uint64_t flows = std::uint64_t{spec_.qps} * system_model::size();
-      const std::uint64_t flow = std::uint64_t{q} * system_model::size() + index;
+      const std::uint64_t flows = std::uint64_t{spec_.qps} * sides_.size();
+      const std::uint64_t flow = std::uint64_t{q} * sides_.size() + index;
       each->quota = spec_.messages / flows + (flow < spec_.messages % flows ? 1 : 0);
       sides_[index]->links.push_back(std::move(each));
     }
@@ -119,7 +119,7 @@ mixed_workload::~mixed_workload() {
 }
 
 void mixed_workload::start() {
-  for (unsigned index = 0; index < system_model::size(); ++index) {
+  for (unsigned index = 0; index < sides_.size(); ++index) {
     ++running_;
     system_.at(index).host.core(MainCore).run(main_program(index), [this] { --running_; });
   }

@@ -82,7 +82,29 @@ std::string rates_line(const json& run) {
       grouped(static_cast<std::uint64_t>(run["rates"]["messages_per_second"].get<double>() + 0.5)));
 }
 
+/// Of many NICs, the sum and the largest.
+std::string counter_sums(const json& run, const report_style& style) {
+  text_table table({"<counter", "all NICs", "one at most"});
+  for (const auto& [name, ignored] : run["counters"].begin()->items()) {
+    std::uint64_t sum = 0;
+    std::uint64_t most = 0;
+    for (const auto& [node, values] : run["counters"].items()) {
+      const auto value = values[name].get<std::uint64_t>();
+      sum += value;
+      most = std::max(most, value);
+    }
+    if (sum != 0) {
+      table.row({name, grouped(sum), grouped(most)});
+    }
+  }
+  return table.empty() ? std::string() : fmt::format("\n{}", table.render(style.colour));
+}
+
 std::string counter_table(const json& run, const report_style& style) {
+  constexpr std::size_t Shown = 4;
+  if (run["counters"].size() > Shown) {
+    return counter_sums(run, style);
+  }
   std::vector<std::string> headings = {"<counter"};
   for (const auto& [node, values] : run["counters"].items()) {
     headings.push_back(node);
@@ -104,6 +126,37 @@ std::string counter_table(const json& run, const report_style& style) {
     }
   }
   return table.empty() ? std::string() : fmt::format("\n{}", table.render(style.colour));
+}
+
+/// What flows and switches did, a line each.
+std::string network_lines(const json& run) {
+  std::string text;
+  const auto count = [](const json& from, const char* key) {
+    return grouped(from[key].get<std::uint64_t>());
+  };
+  if (run.contains("flows")) {
+    const json& flows = run["flows"];
+    text += fmt::format(
+        "\n  flows {}: goodput {} Gb/s, {} to {} each, Jain's index {}; {} of {} queue pairs "
+        "failed, "
+        "{} messages unfinished, {} times back\n",
+        count(flows, "count"), trimmed(flows["goodput_gbps"]), trimmed(flows["goodput_gbps_min"]),
+        trimmed(flows["goodput_gbps_max"]), trimmed(flows["jain_index"]),
+        count(flows, "failed_qps"), count(flows, "qps"), count(flows, "unfinished"),
+        count(flows, "go_backs"));
+  }
+  if (run.contains("network")) {
+    const json& network = run["network"];
+    text += fmt::format(
+        "\n  network: {} packets, {} lost, {} marked, {} times XOFF, {} storms{}\n",
+        count(network, "packets"), count(network, "lost_packets"),
+        count(network, "ecn_marked_packets"), count(network, "xoffs"),
+        count(network, "pfcwd_storms"),
+        network["stopped"].get<bool>()
+            ? fmt::format("; ended with {} bytes in switches", count(network, "queued_bytes"))
+            : "");
+  }
+  return text;
 }
 
 std::string fault_table(const json& run, const report_style& style) {
@@ -240,7 +293,8 @@ std::string one_run(const json& run, const json& effort, const std::string& path
   return counter_table(run, style) + fault_table(run, style) +
          (style.stats ? effort_table(effort, style) : "") + parameter_table(run, style) +
          latency_table(run, style) + rates_line(run) + stage_table(run, path, style) +
-         tenants_table(run, style) + function_lines(run) + diagnosis_lines(run, "", style);
+         network_lines(run) + tenants_table(run, style) + function_lines(run) +
+         diagnosis_lines(run, "", style);
 }
 
 /// One row a point: the stages of the report's path, then the latencies that all points have.
@@ -351,6 +405,9 @@ std::string render_report(const json& summary, const report_style& style) {
   if (summary.contains("points")) {
     text += points_table(summary, style) + points_stages(summary, style);
     for (const auto& [label, point] : summary["points"].items()) {
+      if (point.contains("network")) {
+        text += "\n" + label + network_lines(point);
+      }
       if (point.contains("tenants")) {
         text += "\n" + label + tenants_table(point, style) + function_lines(point);
       }

@@ -8,12 +8,16 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cli/network_spec.h"
+#include "cli/perftest_spec.h"
+#include "cli/sweep_spec.h"
 #include "common/twin.h"
 #include "common/types.h"
 #include "fabric/fault_rule.h"
@@ -29,6 +33,9 @@ enum class workload_kind : std::uint8_t {
   ping_pong,  ///< node 0 writes, node 1 sees it in memory and answers; one_way is half a round trip
   stream,     ///< keeps `outstanding` requests in flight per QP as fast as they go: rates
   mixed,      ///< every kind of request, of random size and scattering, in both directions
+  incast,     ///< all other hosts send to host 0
+  all_to_all,  ///< each host sends to each other one
+  shift,       ///< each host sends to the one `stride` numbers on
 };
 
 enum class work_opcode : std::uint8_t {
@@ -155,9 +162,18 @@ struct workload_spec {
   background_spec background;
   mixed_spec mixed;
   connection_spec connection;
-  std::uint32_t tenants = 0;         ///< at least so many; 0 and no table: the traffic of one user
+  std::uint32_t tenants = 0;      ///< at least so many; 0 and no table: the traffic of one user
+  std::uint64_t duration_ns = 0;  ///< of flows: post for so long; 0: `messages` each
+  std::uint32_t stride = 1;       ///< of a `shift`
+  std::vector<std::uint8_t> priorities;  ///< of flows: QPs in turn; empty: the default
   bool wait_for_function = false;    ///< a tenant that finds no VF waits for one instead of failing
   std::vector<tenant_table> tenant;  ///< the first tenants, in order
+
+  /// Traffic over all hosts of the network, not just two of them.
+  [[nodiscard]] bool flows() const {
+    return kind == workload_kind::incast || kind == workload_kind::all_to_all ||
+           kind == workload_kind::shift;
+  }
 
   [[nodiscard]] bool has_tenants() const { return tenants != 0 || !tenant.empty(); }
 
@@ -177,9 +193,11 @@ struct run_point {
   std::uint64_t seed = 1;
   std::uint64_t shuffle = 0;
   workload_spec workload;
+  std::optional<perftest_spec> perftest;  ///< instead of the workload
   std::vector<fault_rule> faults;
   std::vector<read_fault_rule> pcie_faults;
   std::vector<device_settings> devices{2};  ///< by host
+  network_spec network;
   std::map<std::string, std::string, std::less<>>
       set_by;  ///< key -> file:line or option, for reports
 
@@ -198,9 +216,14 @@ struct trace_spec {
   bool waves = false;  ///< of the RTL
   ps_t from = 0;
   ps_t to = NeverPs;
+  std::uint32_t first_message = 0;  ///< with last_message: only these ids, and what is theirs
+  std::uint32_t last_message = std::numeric_limits<std::uint32_t>::max();
   std::uint64_t limit = 0;  ///< messages; 0: no limit
+  ps_t series = 0;          ///< between samples of the network; 0: none
 
-  [[nodiscard]] bool any() const { return sqlite || perfetto || stages || pcap || waves; }
+  [[nodiscard]] bool any() const {
+    return sqlite || perfetto || stages || pcap || waves || series != 0;
+  }
 };
 
 /// One line of `[expect]`: the value at `path` of the summary.
@@ -224,6 +247,7 @@ struct scenario {
   std::vector<run_point> points;  ///< never empty
   trace_spec trace;
   std::vector<expectation> expect;
+  sweep_spec sweep;  ///< empty: there is nothing left to sweep
 
   [[nodiscard]] bool single() const { return points.size() == 1 && points.front().label.empty(); }
 };

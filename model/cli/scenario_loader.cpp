@@ -14,9 +14,13 @@
 #include "cli/device_settings.h"
 #include "cli/expect_settings.h"
 #include "cli/fault_settings.h"
+#include "cli/network_settings.h"
 #include "cli/paths.h"
 #include "cli/pcie_fault_settings.h"
+#include "cli/perftest_settings.h"
+#include "cli/profiles.h"
 #include "cli/setting.h"
+#include "cli/sweep_settings.h"
 #include "cli/tenant_settings.h"
 #include "cli/text.h"
 #include "cli/workload_settings.h"
@@ -108,6 +112,7 @@ class loader {
   void read_report(std::string_view key, const setting& value);
   void read_trace(std::string_view key, const setting& value);
   void read_profile(const setting& value);
+  void check_provenance(const std::map<std::string, std::string, std::less<>>& sources) const;
 
   void apply_parameter(run_point& point, origins& origin, const std::string& name,
                        const setting& value);
@@ -115,13 +120,15 @@ class loader {
   void apply_workload_table(run_point& point, origins& origin, const setting& table);
   void apply_impl(run_point& point, const setting& value, const std::string& stage,
                   std::string_view impl);
+  void apply_perftest_table(run_point& point, origins& origin, const setting& table) const;
 
   void read_points(const toml::array& list);
   void read_point(const setting& table);
   void expand_sizes();
   void apply_overrides();
   void apply_set(const std::string& text);
-  void apply_set(const std::string& text, const std::string& key, const toml::node& node);
+  void apply_set(const setting& value);
+  void read_sweep_section(const setting& section);
   void apply_impl_option(const std::string& text);
 
   const toml::table& root_;
@@ -145,8 +152,8 @@ void loader::read_scenario(std::string_view key, const setting& value) {
     result_.question = value.string();
   } else if (key == "seed") {
     base_.seed = value.integer(0, MaxSeed);
-  } else {
-    value.fail("unknown key" + suggestion(key, {"name", "question", "seed"}));
+  } else if (key != "profile") {
+    value.fail("unknown key" + suggestion(key, {"name", "question", "seed", "profile"}));
   }
 }
 
@@ -171,43 +178,62 @@ void loader::read_trace(std::string_view key, const setting& value) {
     result_.trace.to = value.integer(0, MaxNs) * PsPerNs;
   } else if (key == "limit") {
     result_.trace.limit = value.integer(0, MaxSeed);
+  } else if (key == "series_ns") {
+    result_.trace.series = value.integer(0, MaxNs) * PsPerNs;
   } else {
-    value.fail("unknown key" + suggestion(key, {"sinks", "from_ns", "to_ns", "limit"}));
+    value.fail("unknown key" +
+               suggestion(key, {"sinks", "from_ns", "to_ns", "limit", "series_ns"}));
   }
 }
 
 void loader::read_profile(const setting& value) {
   result_.profile = value.string();
-  if (result_.profile == "reference") {
-    return;  // the defaults of the parameters
-  }
-  const auto folder = std::filesystem::path(file_).parent_path() / "profiles";
-  const std::string profile_file = (folder / (result_.profile + ".toml")).string();
-  if (!std::filesystem::exists(profile_file)) {
-    std::vector<std::string> known = {"reference"};
-    std::error_code absent;
-    for (const auto& each : std::filesystem::directory_iterator(folder, absent)) {
-      if (each.path().extension() == ".toml") {
-        known.push_back(each.path().stem().string());
-      }
+  const std::string profile_file = find_profile(result_.profile, file_);
+  if (profile_file.empty()) {
+    if (result_.profile == "reference") {
+      return;  // the defaults of the parameters
     }
-    std::sort(known.begin(), known.end());
-    value.fail(
-        fmt::format("there is no profile `{}`; allowed: {}", result_.profile, any_of(known)));
+    value.fail(fmt::format("there is no profile `{}`; allowed: {}", result_.profile,
+                           any_of(known_profiles(file_))));
   }
   const toml::table profile = parse_toml(read_text(profile_file, "profile"), profile_file);
   const std::string scenario_file = std::exchange(file_, profile_file);
-  each_key(profile, "", [this](std::string_view key, const setting& each) {
+  std::map<std::string, std::string, std::less<>> sources;  // parameter -> where its source stands
+  each_key(profile, "", [&](std::string_view key, const setting& each) {
     if (key == "parameters") {
       apply_parameters(base_, base_origin_, each);
+    } else if (key == "provenance") {
+      each_key(each.table(), each.key(), [&](std::string_view name, const setting& source) {
+        if (source.string().empty()) {
+          source.fail("says nothing; where is the value from?");
+        }
+        sources[std::string(name)] = source.where();
+      });
     } else if (key != "description") {
-      each.fail("unknown key" + suggestion(key, {"parameters", "description"}));
+      each.fail("unknown key" + suggestion(key, {"parameters", "provenance", "description"}));
     }
   });
+  check_provenance(sources);
   for (auto& [name, where] : base_origin_) {
     where = "profile " + result_.profile;
   }
   file_ = scenario_file;
+}
+
+/// Each parameter that a profile sets says where its value is from, and nothing else does.
+void loader::check_provenance(
+    const std::map<std::string, std::string, std::less<>>& sources) const {
+  for (const auto& [name, where] : base_origin_) {
+    if (sources.find(name) == sources.end()) {
+      throw config_error(fmt::format("{}: {}: has no line in [provenance]", where, name));
+    }
+  }
+  for (const auto& [name, where] : sources) {
+    if (base_origin_.find(name) == base_origin_.end()) {
+      throw config_error(
+          fmt::format("{}: provenance.{}: the profile does not set this parameter", where, name));
+    }
+  }
 }
 
 void loader::apply_parameter(run_point& point, origins& origin, const std::string& name,
@@ -325,6 +351,13 @@ void loader::apply_impl(run_point& point, const setting& value, const std::strin
   point.impl[stage] = chosen;
 }
 
+void loader::apply_perftest_table(run_point& point, origins& origin, const setting& table) const {
+  each_key(table.table(), table.key(), [&](std::string_view key, const setting& value) {
+    apply_perftest_key(key, value, point);
+    origin[fmt::format("perftest.{}", key)] = value.where();
+  });
+}
+
 void loader::read_point(const setting& table) {
   const toml::table& keys = table.table();
   const toml::node* label = keys.get("label");
@@ -345,29 +378,35 @@ void loader::read_point(const setting& table) {
   origins origin = base_origin_;
   each_key(
       keys, fmt::format("points.{}", point.label), [&](std::string_view key, const setting& value) {
-        if (key == "parameters") {
-          apply_parameters(point, origin, value);
-        } else if (key == "workload") {
-          apply_workload_table(point, origin, value);
-        } else if (key == "fault") {
-          read_faults(file_, value, point.faults, origin);
-        } else if (key == "device") {
-          apply_device(file_, value, point.devices, origin);
-        } else if (key == "vf") {
-          apply_vfs(file_, value, point.devices, origin);
-        } else if (key == "tenant") {
-          read_tenants(file_, value, point.workload.tenant, origin);
-        } else if (key == "impl") {
-          each_key(value.table(), value.key(), [&](std::string_view stage, const setting& each) {
-            apply_impl(point, each, std::string(stage), each.string());
-          });
-        } else if (key != "label") {
-          value.fail("unknown key" + suggestion(key, {"label", "parameters", "workload", "impl",
-                                                      "fault", "device", "vf", "tenant"}));
-        }
+    if (key == "parameters") {
+      apply_parameters(point, origin, value);
+    } else if (key == "workload") {
+      apply_workload_table(point, origin, value);
+    } else if (key == "fault") {
+      read_faults(file_, value, point.faults, origin);
+    } else if (key == "device") {
+      apply_device(file_, value, point.devices, origin);
+    } else if (key == "network") {
+      apply_network(file_, value, point, origin);
+    } else if (key == "vf") {
+      apply_vfs(file_, value, point.devices, origin);
+    } else if (key == "tenant") {
+      read_tenants(file_, value, point.workload.tenant, origin);
+    } else if (key == "perftest") {
+      apply_perftest_table(point, origin, value);
+    } else if (key == "impl") {
+      each_key(value.table(), value.key(), [&](std::string_view stage, const setting& each) {
+        apply_impl(point, each, std::string(stage), each.string());
       });
-  result_.points.push_back(std::move(point));
-  point_origins_.push_back(std::move(origin));
+    } else if (key != "label") {
+      value.fail("unknown key" + suggestion(key, {"label", "parameters", "workload", "impl",
+                                                  "fault", "device", "vf", "tenant", "perftest"}));
+      "network", "vf", "tenant"
+    }));
+        }
+});
+result_.points.push_back(std::move(point));
+point_origins_.push_back(std::move(origin));
 }
 
 void loader::read_points(const toml::array& list) {
@@ -396,8 +435,8 @@ void loader::expand_sizes() {
   point_origins_ = std::move(origin);
 }
 
-void loader::apply_set(const std::string& text, const std::string& key, const toml::node& node) {
-  const setting value("--set " + text, key, node);
+void loader::apply_set(const setting& value) {
+  const std::string& key = value.key();
   if (key == "scenario.seed") {
     for (run_point& point : result_.points) {
       point.seed = value.integer(0, MaxSeed);
@@ -406,6 +445,10 @@ void loader::apply_set(const std::string& text, const std::string& key, const to
   }
   if (key == "report.path") {
     read_report("path", value);
+    return;
+  }
+  if (key == "trace.series_ns") {
+    read_trace("series_ns", value);
     return;
   }
   if (key.rfind("fault.", 0) == 0) {
@@ -421,6 +464,13 @@ void loader::apply_set(const std::string& text, const std::string& key, const to
     }
     return;
   }
+  if (key.rfind("network.", 0) == 0) {
+    for (std::size_t i = 0; i < result_.points.size(); ++i) {
+      apply_network_key(std::string_view(key).substr(std::string_view("network.").size()), value,
+                        result_.points[i], point_origins_[i]);
+    }
+    return;
+  }
   const std::string_view prefix = "workload.";
   const bool workload = key.rfind(prefix, 0) == 0;
   if (!workload && find_param(key) < 0) {
@@ -432,13 +482,17 @@ void loader::apply_set(const std::string& text, const std::string& key, const to
     known.insert(known.end(), faults.begin(), faults.end());
     const std::vector<std::string> devices = device_paths();
     known.insert(known.end(), devices.begin(), devices.end());
-    known.insert(known.end(), {"scenario.seed", "report.path"});
+    const std::vector<std::string> network = network_paths();
+    known.insert(known.end(), network.begin(), network.end());
+    known.insert(known.end(), {"scenario.seed", "report.path", "trace.series_ns"});
     const std::string near = closest(key, known);
-    value.fail("unknown key" +
-               (near.empty() ? "; allowed: workload.<key>, fault.<number>.<key>, "
-                               "device.<key>, scenario.seed, report.path or a parameter (`carillon "
-                               "params` lists them)"
-                             : fmt::format("; did you mean `{}`?", near)));
+    value.fail(
+        "unknown key" +
+        (near.empty()
+             ? "; allowed: workload.<key>, fault.<number>.<key>, "
+               "device.<key>, network.<key>, scenario.seed, report.path or a parameter (`carillon "
+               "params` lists them)"
+             : fmt::format("; did you mean `{}`?", near)));
   }
   for (std::size_t i = 0; i < result_.points.size(); ++i) {
     if (workload) {
@@ -472,7 +526,21 @@ void loader::apply_set(const std::string& text) {
   if (node == nullptr || parsed.size() != 1) {
     throw config_error(fmt::format("--set {}: {}: not one value", text, key));
   }
-  apply_set(text, key, *node);
+  apply_set(setting("--set " + text, key, *node));
+}
+
+void loader::read_sweep_section(const setting& section) {
+  std::vector<std::string> fixed;
+  for (const std::string& each : overrides_.set) {
+    fixed.push_back(each.substr(0, each.find('=')));
+  }
+  const scenario kept = result_;
+  const std::vector<origins> kept_origins = point_origins_;
+  result_.sweep = read_sweep(file_, section, fixed, [&](const setting& value) {
+    apply_set(value);
+    result_ = kept;
+    point_origins_ = kept_origins;
+  });
 }
 
 void loader::apply_impl_option(const std::string& text) {
@@ -510,8 +578,9 @@ void loader::apply_overrides() {
 
 void loader::read_top(std::string_view key, const setting& value) {
   static const std::vector<std::string> Known = {
-      "scenario", "profile", "parameters", "impl",       "workload", "points", "report",
-      "trace",    "expect",  "fault",      "pcie_fault", "device",   "vf",     "tenant"};
+      "scenario", "profile", "parameters", "impl",  "workload",   "points",
+      "report",   "trace",   "expect",     "fault", "pcie_fault", "device",
+      "vf",       "tenant",  "network",    "sweep", "perftest"};
   const auto section = [&](void (loader::*read)(std::string_view, const setting&)) {
     each_key(value.table(), value.key(),
              [&](std::string_view inner, const setting& each) { (this->*read)(inner, each); });
@@ -538,11 +607,15 @@ void loader::read_top(std::string_view key, const setting& value) {
     read_pcie_faults(file_, value, Hosts, base_.pcie_faults);
   } else if (key == "device") {
     apply_device(file_, value, base_.devices, base_origin_);
+  } else if (key == "network") {
+    apply_network(file_, value, base_, base_origin_);
   } else if (key == "vf") {
     apply_vfs(file_, value, base_.devices, base_origin_);
   } else if (key == "tenant") {
     read_tenants(file_, value, base_.workload.tenant, base_origin_);
-  } else if (key != "profile" && key != "points") {
+  } else if (key == "perftest") {
+    apply_perftest_table(base_, base_origin_, value);
+  } else if (key != "profile" && key != "points" && key != "sweep") {
     value.fail("unknown section" + suggestion(key, Known));
   }
 }
@@ -556,6 +629,8 @@ scenario loader::load() {
     read_profile(setting("--profile " + *overrides_.profile, "profile", node));
   } else if (const toml::node* profile = root_.get("profile")) {
     read_profile(at("profile", *profile));
+  } else if (const toml::node* named = root_.at_path("scenario.profile").node()) {
+    read_profile(at("scenario.profile", *named));
   }
   if (root_.empty()) {
     throw config_error(fmt::format("{}: is empty; a scenario has at least [workload]", file_));
@@ -569,11 +644,15 @@ scenario loader::load() {
     point_origins_.push_back(base_origin_);
   }
   expand_sizes();
+  if (const toml::node* sweep = root_.get("sweep")) {
+    read_sweep_section(at("sweep", *sweep));
+  }
   apply_overrides();
   for (std::size_t i = 0; i < result_.points.size(); ++i) {
     check_point(result_.points[i], point_origins_[i], file_);
     check_faults(result_.points[i], point_origins_[i]);
     check_devices(result_.points[i], point_origins_[i], file_);
+    check_network(result_.points[i], point_origins_[i], file_);
     check_tenants(result_.points[i], point_origins_[i], file_);
     result_.points[i].set_by = std::move(point_origins_[i]);
   }

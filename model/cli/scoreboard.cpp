@@ -63,14 +63,15 @@ scoreboard::scoreboard(system_model& system)
       judge_([this](unsigned host, std::uint64_t address, std::uint8_t* into, std::size_t length) {
         read(host, address, into, length);
       }) {
-  for (unsigned i = 0; i < system_model::size(); ++i) {
-    clerks_[i] = std::make_unique<clerk>(*this, i);
+  paged_.resize(system_.size());
+  for (unsigned i = 0; i < system_.size(); ++i) {
+    clerks_.push_back(std::make_unique<clerk>(*this, i));
     system_.at(i).observe(clerks_[i].get());
   }
 }
 
 scoreboard::~scoreboard() {
-  for (unsigned i = 0; i < system_model::size(); ++i) {
+  for (unsigned i = 0; i < system_.size(); ++i) {
     system_.at(i).observe(nullptr);
   }
 }
@@ -94,7 +95,7 @@ reference::queue_key scoreboard::clerk::key_of(const queue_pair& own) const {
 }
 
 unsigned scoreboard::clerk::host_of(std::uint64_t mac) const {
-  for (unsigned i = 0; mac != 0 && i < system_model::size(); ++i) {
+  for (unsigned i = 0; mac != 0 && i < board_.system_.size(); ++i) {
     if (board_.system_.at(i).has_address(mac)) {
       return i;
     }

@@ -59,8 +59,8 @@ class scoreboard {
 
   system_model& system_;
   reference::verbs_reference judge_;
-  std::array<std::unique_ptr<clerk>, 2> clerks_;
-  std::array<std::map<std::uint64_t, paged_range>, 2> paged_;  ///< by first address
+  std::vector<std::unique_ptr<clerk>> clerks_;               ///< by host
+  std::vector<std::map<std::uint64_t, paged_range>> paged_;  ///< by host, then first address
 };
 
 }  // namespace carillon

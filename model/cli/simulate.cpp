@@ -11,6 +11,7 @@
 #include "cli/progress.h"
 #include "cli/runner.h"
 #include "cli/scoreboard.h"
+#include "cli/series.h"
 #include "cli/system.h"
 #include "cli/trace_sink.h"
 #include "cli/traffic.h"
@@ -32,7 +33,7 @@ run_effort effort_of(system_model& system) {
   effort.wakes = system.context.clock.wakes();
   effort.activations = system.context.clock.activations() + system.context.line.activations();
   effort.callbacks = system.context.line.callbacks();
-  for (unsigned i = 0; i < system_model::size(); ++i) {
+  for (unsigned i = 0; i < system.size(); ++i) {
     for (const pcie_port* port : {&system.at(i).host.bus.port, &system.at(i).adapter.pcie()}) {
       effort.tlps += port->sent_tlps();
       effort.tlp_bytes += port->sent_bytes();
@@ -63,7 +64,7 @@ class progress_observer final : public message_observer {
     result.callbacks -= first_.callbacks;
     result.tlps -= first_.tlps;
     result.tlp_bytes -= first_.tlp_bytes;
-    result.messages = messages_ - 1;
+    result.messages = messages_ == 0 ? 0 : messages_ - 1;
     result.wall_seconds = std::chrono::duration<double>(wall_clock::now() - begin_).count();
     return result;
   }
@@ -97,7 +98,7 @@ class wire_taps {
       capture_window window{trace.from, trace.to, std::numeric_limits<std::uint64_t>::max()};
       capture_.emplace((folder / "wire.pcapng").string(), window);
     }
-    for (unsigned i = 0; i < system_model::size(); ++i) {
+    for (unsigned i = 0; i < system.size(); ++i) {
       node& end = system.at(i);
       if (capture_) {
         end.wire.tap(capture_->interface(end.adapter.shared().name));
@@ -146,6 +147,23 @@ class fault_output {
   bool active_ = false;
 };
 
+std::vector<switch_facts> facts_of(topology* network) {
+  std::vector<switch_facts> result;
+  for (std::size_t i = 0; network != nullptr && i < network->switches(); ++i) {
+    ethernet_switch& from = network->at(i);
+    switch_facts one;
+    one.name = from.name();
+    for (std::uint32_t port = 0; port < from.ports(); ++port) {
+      one.ports.push_back(from.counters(port));
+      for (unsigned priority = 0; priority < PriorityCount; ++priority) {
+        one.queued_bytes += from.egress(port).queue_bytes(priority);
+      }
+    }
+    result.push_back(std::move(one));
+  }
+  return result;
+}
+
 /// Completes the traces of a run that failed; that failure is the one to report.
 void keep_traces(trace_outputs* outputs, wire_taps& taps, const fault_output& faults) {
   try {
@@ -185,7 +203,7 @@ json simulate(const scenario& what, const run_point& point, const run_options& o
 #else
   const std::function<std::unique_ptr<twin_host>(sim_context&)> make_twins;
 #endif
-  system_model system(point, cores_of(point.workload), make_twins);
+  system_model system(point, cores_of(point), make_twins);
   std::optional<scoreboard> judge;
   if (point.workload.scoreboard) {
     judge.emplace(system);
@@ -199,20 +217,32 @@ json simulate(const scenario& what, const run_point& point, const run_options& o
                    point.workload.messages + point.workload.warmup, options.progress);
   progress_observer progress(bar, system);
   system.context.trace.observe(progress);
+  const bool traced = !point.perftest || point.perftest->traced || trace.any();
+  if (!traced) {
+    system.context.trace.disable();
+    programs->show_progress(bar);
+  }
   std::optional<trace_outputs> outputs;
   if (trace.sqlite || trace.perfetto || trace.stages) {
-    outputs.emplace(system.context, trace, options.out);
+    outputs.emplace(system.context, trace, options.out,
+                    [&](const message_record& message) { return programs->measured(message); });
   }
   wire_taps taps(system, trace, options.out, outputs ? &*outputs : nullptr);
   fault_output faults(system, options.out);
+  std::optional<series_output> series;
+  if (trace.series != 0) {
+    series.emplace(system, *programs, point.workload, options.out, trace.series);
+  }
 
   try {
     programs->start();
     system.run();
-    programs->check_finished();
-    programs->finish();
-    system.check_drained();
-    if (judge) {
+    if (!system.stopped()) {
+      programs->check_finished();
+      programs->finish();
+      system.check_drained();
+    }
+    if (judge && !system.stopped()) {
       judge->finish();
       CARILLON_CHECK(judge->result().mismatches == 0,
                      "{} times the run is not what verbs promise: {}", judge->result().mismatches,
@@ -224,16 +254,18 @@ json simulate(const scenario& what, const run_point& point, const run_options& o
     throw;
   }
   const run_effort effort = progress.effort();
-  CARILLON_CHECK(times.messages() == programs->measured_messages(),
+  CARILLON_CHECK(!traced || times.messages() == programs->measured_messages(),
                  "{} messages were measured, but the workload has {}", times.messages(),
                  programs->measured_messages());
 
   run_facts facts;
   facts.point = &point;
   facts.times = &times;
-  facts.simulated = std::max(system.context.line.last(),
-                             system.context.clock.time_of(system.context.clock.now()));
-  for (unsigned i = 0; i < system_model::size(); ++i) {
+  facts.simulated = system.stopped()
+                        ? now_ps()
+                        : std::max(system.context.line.last(),
+                                   system.context.clock.time_of(system.context.clock.now()));
+  for (unsigned i = 0; i < system.size(); ++i) {
     const nic& adapter = system.at(i).adapter;
     facts.counters.push_back({const_cast<nic&>(adapter).shared().name, &adapter.counters()});
   }
@@ -249,6 +281,8 @@ json simulate(const scenario& what, const run_point& point, const run_options& o
   }
   facts.effort = effort;
   programs->report(facts);
+  facts.stopped = system.stopped();
+  facts.switches = facts_of(system.network());
   facts.faults = system.faults();
 #if CARILLON_RTL
   if (rtl != nullptr) {
@@ -260,6 +294,9 @@ json simulate(const scenario& what, const run_point& point, const run_options& o
   }
   taps.close();
   faults.close();
+  if (series) {
+    series->close();
+  }
   return point_summary(facts);
 }
 

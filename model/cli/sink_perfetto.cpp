@@ -86,7 +86,7 @@ void sink_perfetto::on_message(const message_record& message) {
 
 void sink_perfetto::on_frame(const std::string& interface, ps_t first_bit,
                              const frame_item& frame) {
-  if (!window_.covers(first_bit)) {
+  if (!window_.covers(first_bit, frame.trace.message)) {
     return;
   }
   text_.clear();

@@ -24,12 +24,16 @@ CREATE TABLE messages (
   id INTEGER PRIMARY KEY, node TEXT NOT NULL, qpn INTEGER NOT NULL, wqe_index INTEGER NOT NULL,
   opcode INTEGER NOT NULL, bytes INTEGER NOT NULL,
   post_ps INTEGER, doorbell_ps INTEGER, first_bit_ps INTEGER, last_bit_ps INTEGER,
-  delivered_ps INTEGER, remote_seen_ps INTEGER, cqe_written_ps INTEGER, cqe_seen_ps INTEGER);
+  delivered_ps INTEGER, remote_seen_ps INTEGER, cqe_written_ps INTEGER, cqe_seen_ps INTEGER,
+  measured INTEGER NOT NULL);
 CREATE TABLE spans (
   message INTEGER NOT NULL REFERENCES messages(id), span INTEGER NOT NULL, previous INTEGER NOT NULL,
   place TEXT NOT NULL, stage TEXT NOT NULL, kind TEXT NOT NULL, reason TEXT,
   begin_ps INTEGER NOT NULL, end_ps INTEGER NOT NULL, critical INTEGER NOT NULL,
   PRIMARY KEY (message, span)) WITHOUT ROWID;
+CREATE TABLE marks (
+  message INTEGER NOT NULL REFERENCES messages(id), milestone TEXT NOT NULL, span INTEGER NOT NULL,
+  PRIMARY KEY (message, milestone)) WITHOUT ROWID;
 CREATE TABLE packets (
   time_ps INTEGER NOT NULL, interface TEXT NOT NULL, bytes INTEGER NOT NULL, message INTEGER,
   opcode INTEGER, dest_qpn INTEGER, psn INTEGER);
@@ -108,9 +112,10 @@ void sink_sqlite::insert(sqlite3_stmt* statement, const Values&... values) {
 }
 
 sink_sqlite::sink_sqlite(const sim_context& context, const trace_spec& spec,
-                         std::filesystem::path path)
+                         std::filesystem::path path, measured_messages measured)
     : trace_(context.trace),
       window_(spec),
+      measured_(std::move(measured)),
       path_(std::move(path)),
       part_(path_.string() + PartSuffix) {
   std::error_code ignored;
@@ -122,8 +127,9 @@ sink_sqlite::sink_sqlite(const sim_context& context, const trace_spec& spec,
     // The file counts only when it is complete, so there is nothing to roll back to.
     run("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN");
     run(Schema);
-    insert_message_ = prepare("INSERT INTO messages VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+    insert_message_ = prepare("INSERT INTO messages VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
     insert_span_ = prepare("INSERT INTO spans VALUES (?,?,?,?,?,?,?,?,?,?)");
+    insert_mark_ = prepare("INSERT INTO marks VALUES (?,?,?)");
     insert_packet_ = prepare("INSERT INTO packets VALUES (?,?,?,?,?,?,?)");
     insert_tlp_ = prepare("INSERT INTO tlps VALUES (?,?,?,?,?,?,?,?,?)");
     insert_cqe_ = prepare("INSERT INTO cqes VALUES (?,?,?,?,?)");
@@ -162,7 +168,14 @@ void sink_sqlite::on_message(const message_record& message) {
            info.bytes, reached(message, milestone::post), reached(message, milestone::doorbell),
            reached(message, milestone::first_bit), reached(message, milestone::last_bit),
            reached(message, milestone::delivered), reached(message, milestone::remote_seen),
-           reached(message, milestone::cqe_written), reached(message, milestone::cqe_seen));
+           reached(message, milestone::cqe_written), reached(message, milestone::cqe_seen),
+           !measured_ || measured_(message));
+    for (std::size_t i = 0; i < MilestoneCount; ++i) {
+      if (message.marks[i] != 0) {
+        insert(insert_mark_, message.id, to_string(static_cast<milestone>(i)),
+               message.marks[i] - 1);
+      }
+    }
     std::uint32_t on_chain = 0;
     for (const std::uint32_t mark : message.marks) {
       if (mark != 0 && message.spans[mark - 1].end > message.spans[on_chain].end) {
@@ -190,7 +203,7 @@ void sink_sqlite::on_message(const message_record& message) {
 }
 
 void sink_sqlite::on_tlp(const std::string& port, ps_t departure, const tlp& packet) {
-  if (!window_.covers(departure)) {
+  if (!window_.covers(departure, packet.trace.message)) {
     return;
   }
   errors_.guard([&] {
@@ -208,7 +221,7 @@ void sink_sqlite::on_tlp(const std::string& port, ps_t departure, const tlp& pac
 }
 
 void sink_sqlite::on_frame(const std::string& interface, ps_t first_bit, const frame_item& frame) {
-  if (!window_.covers(first_bit)) {
+  if (!window_.covers(first_bit, frame.trace.message)) {
     return;
   }
   errors_.guard([&] {

@@ -13,7 +13,8 @@ namespace carillon {
 
 class sink_sqlite final : public trace_sink {
  public:
-  sink_sqlite(const sim_context& context, const trace_spec& spec, std::filesystem::path path);
+  sink_sqlite(const sim_context& context, const trace_spec& spec, std::filesystem::path path,
+              measured_messages measured);
   ~sink_sqlite() override;
 
   void on_message(const message_record& message) override;
@@ -34,6 +35,7 @@ class sink_sqlite final : public trace_sink {
 
   const tracer& trace_;
   trace_window window_;
+  measured_messages measured_;
   std::filesystem::path path_;
   std::filesystem::path part_;
   error_keeper errors_;
@@ -41,6 +43,7 @@ class sink_sqlite final : public trace_sink {
   std::vector<sqlite3_stmt*> statements_;
   sqlite3_stmt* insert_message_ = nullptr;
   sqlite3_stmt* insert_span_ = nullptr;
+  sqlite3_stmt* insert_mark_ = nullptr;
   sqlite3_stmt* insert_packet_ = nullptr;
   sqlite3_stmt* insert_tlp_ = nullptr;
   sqlite3_stmt* insert_cqe_ = nullptr;

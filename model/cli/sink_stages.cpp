@@ -14,7 +14,7 @@ sink_stages::sink_stages(const sim_context& context, const trace_spec& spec,
 }
 
 void sink_stages::on_transfer(const transfer& seen) {
-  if (!window_.covers(context_.clock.time_of(seen.taken))) {
+  if (!window_.covers(context_.clock.time_of(seen.taken), seen.message)) {
     return;
   }
   if (!batch_.empty() && batch_.front().taken != seen.taken) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/summary_functions.h"
+#include "cli/summary_network.h"
 #include "cli/text.h"
 #include "gen/counters.h"
 #include "gen/params.h"
@@ -305,8 +306,14 @@ json point_summary(const run_facts& facts) {
   if (facts.faults != nullptr) {
     result["faults"] = faults_json(*facts.faults);
   }
+  add_flows(facts, result);
+  add_network(facts, result);
   add_functions(facts, result);
-  result["workload"] = workload_json(facts.point->workload);
+  if (facts.perftest.is_null()) {
+    result["workload"] = workload_json(facts.point->workload);
+  } else {
+    result["perftest"] = facts.perftest;
+  }
   result["parameters"] = parameters_json(*facts.point);
   // The lines of the stage table, for the terminal and for reports.
   json lines = json::array();
@@ -380,12 +387,15 @@ const json* find_value(const json& root, std::string_view path) {
 }
 
 bool check_expectations(const scenario& what, json& summary) {
-  std::uint64_t passed = 0;
+  json met = json::array();
   json failed = json::array();
   for (const expectation& expect : what.expect) {
     const json* actual = find_value(summary, expect.path);
     if (actual != nullptr && holds(expect, *actual)) {
-      ++passed;
+      met.push_back({{"path", expect.path},
+                     {"where", expect.where},
+                     {"expected", wanted(expect)},
+                     {"actual", shown(*actual)}});
       continue;
     }
     const bool value = actual != nullptr && actual->is_primitive();
@@ -396,7 +406,8 @@ bool check_expectations(const scenario& what, json& summary) {
   }
   add_unexpected(what, summary, failed);
   const bool all = failed.empty();
-  summary["expect"] = {{"passed", passed}, {"failed", std::move(failed)}};
+  summary["expect"] = {
+      {"passed", met.size()}, {"failed", std::move(failed)}, {"met", std::move(met)}};
   return all;
 }
 

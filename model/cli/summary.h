@@ -1,6 +1,7 @@
 // summary.json: what a run found, for programs. docs/cli.md describes every key.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,7 @@
 #include "cli/tenant_settings.h"
 #include "cli/trace_sink.h"
 #include "fabric/fault_injector.h"
+#include "fabric/switch/switch_counters.h"
 #include "host/vf_partition.h"
 
 namespace carillon {
@@ -47,6 +49,32 @@ struct tenant_facts {
   node_rate rate;
 };
 
+/// What one flow over the network carried.
+struct flow_facts {
+  struct queue {
+    std::uint8_t priority = 0;
+    std::uint64_t posted = 0;
+    std::uint64_t completed = 0;
+    std::uint64_t failures = 0;
+    std::uint8_t syndrome = 0;  ///< of the first failure
+    node_rate rate;
+  };
+
+  unsigned from = 0;
+  unsigned to = 0;
+  node_rate rate;
+  std::vector<queue> queues;
+};
+
+/// Of all messages of a priority, by path, in ps.
+using priority_latencies = std::array<std::array<distribution, LatencyPathCount>, PriorityCount>;
+
+struct switch_facts {
+  std::string name;
+  std::vector<switch_port_counters> ports;
+  std::uint64_t queued_bytes = 0;  ///< at the end of the run
+};
+
 /// The functions of one device.
 struct node_functions {
   std::string node;
@@ -65,8 +93,13 @@ struct run_facts {
   std::map<std::string, std::uint64_t> checks;        ///< of the workload: bytes compared, ...
   std::vector<tenant_facts> tenants;                  ///< empty: one user
   std::vector<node_functions> functions;              ///< likewise
+  std::vector<flow_facts> flows;                      ///< empty: two hosts talk
+  priority_latencies priority_latency;                ///< of the flows
+  std::vector<switch_facts> switches;                 ///< empty: a cable
+  bool stopped = false;                               ///< the run was ended with work under way
   std::vector<symptom> symptoms;
   const fault_injector* faults = nullptr;  ///< nullptr: there were no rules
+  json perftest;  ///< what the test has found; null: it was another workload
   run_effort effort;
 };
 

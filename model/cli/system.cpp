@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "cli/network_settings.h"
 #include "common/run.h"
 
 namespace carillon {
@@ -21,7 +22,7 @@ constexpr std::uint32_t VfAddressesPerNode = 0x10000;
 
 nic_options options_of(const run_point& point, unsigned index, twin_host* twins) {
   nic_options options;
-  options.mac = FirstMac + std::uint64_t{index} * MacsPerNode;
+  options.mac = node::first_address(index);
   options.impl = point.impl;
   options.twins = twins;
   return options;
@@ -51,6 +52,10 @@ node::node(sim_context& context, tlp_pool& tlps, unsigned index, unsigned cores,
   wire.listen(*this);
 }
 
+std::uint64_t node::first_address(unsigned index) {
+  return FirstMac + std::uint64_t{index} * MacsPerNode;
+}
+
 device& node::make_device(unsigned function) {
   // Those of a node are in one subnet: 10.1.0.1 is VF 0 of the first.
   const gid address = gid_of_ipv4(FirstVfAddress + index_ * VfAddressesPerNode + function);
@@ -75,13 +80,13 @@ bool node::has_address(std::uint64_t mac) const {
 system_model::system_model(
     const run_point& point, unsigned cores,
     const std::function<std::unique_ptr<twin_host>(sim_context&)>& make_twins)
-    : context(point.params, point.seed, point.shuffle) {
+    : context(point.params, point.seed, point.shuffle), end_(point.network.end) {
   if (wants_twins(point) && make_twins) {
     twins_ = make_twins(context);
   }
-  for (unsigned index = 0; index < size(); ++index) {
-    nodes_[index] =
-        std::make_unique<node>(context, tlps, index, cores, options_of(point, index, twins_.get()));
+  for (unsigned index = 0; index < point.network.hosts; ++index) {
+    nodes_.push_back(std::make_unique<node>(context, tlps, index, cores,
+                                            options_of(point, index, twins_.get())));
   }
   for (const read_fault_rule& rule : point.pcie_faults) {
     for (unsigned index = 0; index < size(); ++index) {
@@ -90,7 +95,15 @@ system_model::system_model(
       }
     }
   }
-  nodes_[0]->wire.connect(nodes_[1]->wire);
+  for (const storm_rule& storm : point.network.storms) {
+    nodes_[storm.host]->adapter.stick(storm.priority, storm.from, storm.to);
+  }
+  network_ = make_topology(context, point);
+  if (network_) {
+    connect_all(static_cast<unsigned>(point.params.nic.total_vfs));
+  } else {
+    nodes_[0]->wire.connect(nodes_[1]->wire);
+  }
   if (!point.faults.empty()) {
     faults_ = std::make_unique<fault_injector>(context, point.faults, fault_buffers_);
     faults_->insert(fault_direction::host0_to_host1, nodes_[0]->wire);
@@ -98,12 +111,28 @@ system_model::system_model(
   }
 }
 
+void system_model::connect_all(unsigned vfs) {
+  for (unsigned index = 0; index < size(); ++index) {
+    nodes_[index]->wire.connect(network_->host_port(index));
+    for (unsigned function = 0; function <= vfs; ++function) {
+      network_->add_address(index, node::first_address(index) + function);
+    }
+  }
+}
+
 void system_model::run() {
-  run_simulation();
+  run_simulation(end_);
+}
+
+bool system_model::stopped() const {
+  return !due_process::at_rest();
 }
 
 void system_model::check_drained() {
   context.check_drained();
+  if (network_) {
+    network_->check_drained();
+  }
   if (faults_ != nullptr) {
     faults_->check_drained();
   }

@@ -1,9 +1,10 @@
-// Two hosts, each with a NIC, and the cable between them: everything that one run simulates.
+// Hosts, each with a NIC, and the cable or the network between them: everything that one run
+// simulates.
 #pragma once
 
-#include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "common/frame_sink.h"
 #include "common/tlp.h"
 #include "fabric/fault_injector.h"
+#include "fabric/topology.h"
 #include "fabric/wire_link.h"
 #include "host/driver.h"
 #include "host/machine.h"
@@ -44,6 +46,9 @@ class node final : private frame_sink, private wire_listener {
   /// Whether one of its functions has this MAC address.
   [[nodiscard]] bool has_address(std::uint64_t mac) const;
 
+  /// Those of its functions in the order of their numbers follow.
+  [[nodiscard]] static std::uint64_t first_address(unsigned index);
+
  private:
   [[nodiscard]] ps_t free_at() const override { return wire.free_at(); }
 
@@ -69,22 +74,32 @@ class system_model {
 
   [[nodiscard]] node& at(unsigned index) { return *nodes_.at(index); }
 
-  [[nodiscard]] static constexpr unsigned size() { return 2; }
+  [[nodiscard]] unsigned size() const { return static_cast<unsigned>(nodes_.size()); }
 
   /// What disturbs the cable; nullptr if no rule does.
   [[nodiscard]] fault_injector* faults() { return faults_.get(); }
 
-  /// Runs until nothing is left to happen.
+  /// The network; nullptr if it is a cable.
+  [[nodiscard]] topology* network() { return network_ ? &*network_ : nullptr; }
+
+  /// Runs until nothing is left to happen, or to the time at which the scenario ends the run.
   void run();
+
+  /// The run was ended while something was under way.
+  [[nodiscard]] bool stopped() const;
 
   /// At the end of a run: all streams empty, every credit home, nothing left over between model and
   /// RTL.
   void check_drained();
 
  private:
+  void connect_all(unsigned vfs);
+
   std::unique_ptr<twin_host> twins_;  ///< destroyed after the nodes that use it
   buffer_pool fault_buffers_;         ///< likewise: frames of it may be anywhere
-  std::array<std::unique_ptr<node>, 2> nodes_;
+  const ps_t end_;
+  std::vector<std::unique_ptr<node>> nodes_;
+  std::optional<topology> network_;
   std::unique_ptr<fault_injector> faults_;  ///< may hold frames of the nodes
 };
 

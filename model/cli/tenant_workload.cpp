@@ -29,7 +29,7 @@ unsigned tenant_workload::cores(const workload_spec& spec) {
 
 tenant_workload::tenant_workload(system_model& system, const run_point& point)
     : system_(system), point_(point), spec_(point.workload) {
-  for (unsigned i = 0; i < system_model::size(); ++i) {
+  for (unsigned i = 0; i < hosts_.size(); ++i) {
     hosts_[i] = std::make_unique<host_side>(i, system.at(i), point.devices[i]);
   }
   const std::vector<tenant_spec> specs = tenants_of(spec_);

@@ -9,7 +9,7 @@
 namespace carillon {
 
 bool trace_window::admit(const message_record& message) {
-  if (!covers(message.spans.front().begin) || (limit_ != 0 && admitted_ == limit_)) {
+  if (!covers(message.spans.front().begin, message.id) || (limit_ != 0 && admitted_ == limit_)) {
     return false;
   }
   ++admitted_;
@@ -32,9 +32,10 @@ std::vector<span> critical_chain(const message_record& message) {
 }
 
 trace_outputs::trace_outputs(sim_context& context, const trace_spec& spec,
-                             const std::filesystem::path& folder) {
+                             const std::filesystem::path& folder, measured_messages measured) {
   if (spec.sqlite) {
-    sinks_.push_back(std::make_unique<sink_sqlite>(context, spec, folder / "trace.sqlite"));
+    sinks_.push_back(
+        std::make_unique<sink_sqlite>(context, spec, folder / "trace.sqlite", std::move(measured)));
   }
   if (spec.perfetto) {
     sinks_.push_back(std::make_unique<sink_perfetto>(context, spec, folder / "trace.json"));

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -26,16 +27,29 @@ namespace carillon {
 class trace_window {
  public:
   explicit trace_window(const trace_spec& spec)
-      : from_(spec.from), to_(spec.to), limit_(spec.limit) {}
+      : from_(spec.from),
+        to_(spec.to),
+        first_(spec.first_message),
+        last_(spec.last_message),
+        limit_(spec.limit) {}
 
   [[nodiscard]] bool covers(ps_t time) const { return time >= from_ && time < to_; }
+
+  /// The same for something on account of a message (0: of none).
+  [[nodiscard]] bool covers(ps_t time, std::uint32_t message) const {
+    return covers(time) && covers_message(message);
+  }
 
   /// Whether the message is among the chosen; counts it.
   bool admit(const message_record& message);
 
  private:
+  [[nodiscard]] bool covers_message(std::uint32_t id) const { return id >= first_ && id <= last_; }
+
   ps_t from_;
   ps_t to_;
+  std::uint32_t first_;
+  std::uint32_t last_;
   std::uint64_t limit_;
   std::uint64_t admitted_ = 0;
 };
@@ -87,11 +101,15 @@ class trace_sink {
 /// The chain of spans that ends latest among the milestones reached, first to last.
 std::vector<span> critical_chain(const message_record& message);
 
+/// Tells the measured messages from warm-up and background; empty: all are.
+using measured_messages = std::function<bool(const message_record&)>;
+
 /// All sinks of a run, connected to what they listen to.
 class trace_outputs final : public message_observer, public transfer_observer {
  public:
   /// Creates the files in `folder` and listens to `context`.
-  trace_outputs(sim_context& context, const trace_spec& spec, const std::filesystem::path& folder);
+  trace_outputs(sim_context& context, const trace_spec& spec, const std::filesystem::path& folder,
+                measured_messages measured = {});
 
   /// A tap of one end of a cable, for the sinks that want packets.
   frame_tap& tap(std::string interface);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "cli/scenario.h"
 #include "cli/system.h"
@@ -10,6 +11,7 @@
 
 namespace carillon {
 
+class progress_bar;
 struct run_facts;
 
 class traffic {
@@ -37,12 +39,18 @@ class traffic {
   /// Adds what only this traffic knows.
   virtual void report(run_facts& /*facts*/) const {}
 
+  /// Bytes delivered so far of each flow, if it has flows.
+  [[nodiscard]] virtual std::vector<std::uint64_t> delivered_bytes() const { return {}; }
+
   /// Messages whose bytes were compared at the receiver, and bytes that were wrong.
   [[nodiscard]] virtual std::uint64_t verified_messages() const = 0;
   [[nodiscard]] virtual std::uint64_t wrong_bytes() const = 0;
 
   /// Completions with an error.
   [[nodiscard]] virtual std::uint64_t failed_completions() const = 0;
+
+  /// Of a run without traces: moves the bar itself.
+  virtual void show_progress(progress_bar& /*bar*/) {}
 };
 
 /// What both NICs counted and which streams still hold items: where to look when a run came to a
@@ -50,7 +58,7 @@ class traffic {
 std::string state_of_affairs(system_model& system);
 
 /// Cores that a host needs for it.
-unsigned cores_of(const workload_spec& spec);
+unsigned cores_of(const run_point& point);
 
 std::unique_ptr<traffic> make_traffic(system_model& system, const run_point& point);
 

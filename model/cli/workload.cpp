@@ -32,7 +32,7 @@ unsigned workload::cores(const workload_spec& spec) {
 workload::workload(system_model& system, const run_point& point)
     : system_(system), point_(point), spec_(point.workload), ready_(2), connected_(2) {
   const bool both = spec_.both_directions || spec_.kind == workload_kind::ping_pong;
-  for (unsigned index = 0; index < system_.size(); ++index) {
+  for (unsigned index = 0; index < sides_.size(); ++index) {
     sides_[index] = std::make_unique<side>(index, system_.at(index));
     side& each = *sides_[index];
     const std::uint64_t share = both ? 2 : 1;
@@ -71,7 +71,7 @@ workload::~workload() {
 }
 
 void workload::start() {
-  for (unsigned index = 0; index < system_.size(); ++index) {
+  for (unsigned index = 0; index < sides_.size(); ++index) {
     ++running_;
     system_.at(index).host.core(MainCore).run(main_program(index), [this] { --running_; });
   }

@@ -158,6 +158,14 @@ void apply_inline(workload_spec& workload, const setting& value) {
   workload.inline_data = inline_mode::automatic;
 }
 
+void apply_priorities(workload_spec& workload, const setting& value) {
+  workload.priorities.clear();
+  for (const toml::node& each : value.array()) {
+    const setting one(value.where(), value.key(), each);
+    workload.priorities.push_back(static_cast<std::uint8_t>(one.integer(0, PriorityCount - 1)));
+  }
+}
+
 void apply_queue_depth(workload_spec& workload, const setting& value) {
   const std::uint32_t depth = small(value, 1, 32768);
   if (!std::has_single_bit(depth)) {
@@ -176,18 +184,22 @@ struct workload_key {
 
 constexpr std::uint64_t Many = std::uint64_t{1} << 40;
 
-const std::array<workload_key, 24> WorkloadKeys = {{
+const std::array<workload_key, 27> WorkloadKeys = {{
     {"kind",
      [](workload_spec& w, const setting& v) {
        w.kind = static_cast<workload_kind>(
            v.choice(words({workload_kind::write_lat, workload_kind::ping_pong,
-                           workload_kind::stream, workload_kind::mixed})));
+                           workload_kind::stream, workload_kind::mixed, workload_kind::incast,
+                           workload_kind::all_to_all, workload_kind::shift})));
      }},
     {"opcode", [](workload_spec& w,
                   const setting& v) { w.opcode = static_cast<work_opcode>(v.choice(opcodes())); }},
     {"size", [](workload_spec& w, const setting& v) { w.size = small(v, 0, MaxMessage); }},
     {"messages", [](workload_spec& w, const setting& v) { w.messages = v.integer(1, Many); }},
     {"warmup", [](workload_spec& w, const setting& v) { w.warmup = v.integer(0, Many); }},
+    {"duration_ns", [](workload_spec& w, const setting& v) { w.duration_ns = v.integer(0, Many); }},
+    {"stride", [](workload_spec& w, const setting& v) { w.stride = small(v, 1, MaxHosts - 1); }},
+    {"priorities", apply_priorities},
     {"outstanding", [](workload_spec& w, const setting& v) { w.outstanding = small(v, 1, 32768); }},
     {"qps", [](workload_spec& w, const setting& v) { w.qps = small(v, 1, 65536); }},
     {"queue_depth", apply_queue_depth},
@@ -244,6 +256,7 @@ class combination_check {
     }
     check_completions();
     check_background();
+    check_flows();
     check_network();
   }
 
@@ -348,6 +361,29 @@ class combination_check {
             "a datagram is at most one packet of {} B", point_.params.wire.mtu);
   }
 
+  void check_flows() const {
+    const workload_spec& w = point_.workload;
+    if (!w.flows()) {
+      const std::string_view why = "is for incast, all_to_all and shift";
+      require(w.duration_ns == 0, "workload.duration_ns", "{}", why);
+      require(w.priorities.empty(), "workload.priorities", "{}", why);
+      return;
+    }
+    require(w.opcode == work_opcode::write, "workload.opcode", "{} has write only, not {}",
+            to_string(w.kind), to_string(w.opcode));
+    require(w.warmup == 0, "workload.warmup", "{} has none", to_string(w.kind));
+    require(w.batch == 1, "workload.batch", "{} posts one by one", to_string(w.kind));
+    require(w.signaled_every == 1, "workload.signaled_every", "{} has every request signaled",
+            to_string(w.kind));
+    require(w.completions == waiting_mode::poll, "workload.completion", "{} polls",
+            to_string(w.kind));
+    require(!w.verify, "workload.verify", "{} leaves it to the scoreboard", to_string(w.kind));
+    require(!w.has_tenants(), "workload.kind", "{} knows no tenants", to_string(w.kind));
+    require(w.background.qps == 0, "workload.background", "{} has none", to_string(w.kind));
+    require(w.stride < point_.network.hosts, "workload.stride", "there are {} hosts",
+            point_.network.hosts);
+  }
+
   void check_background() const {
     const background_spec& b = point_.workload.background;
     if (b.qps == 0) {
@@ -389,7 +425,8 @@ class combination_check {
 }  // namespace
 
 const char* to_string(workload_kind kind) {
-  constexpr std::array Names = {"write_lat", "ping_pong", "stream", "mixed"};
+  constexpr std::array Names = {"write_lat", "ping_pong",  "stream", "mixed",
+                                "incast",    "all_to_all", "shift"};
   return Names[static_cast<std::size_t>(kind)];
 }
 

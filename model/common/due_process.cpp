@@ -56,7 +56,12 @@ bool due_process::alone() {
   return processes_below(sc_core::sc_get_top_level_objects()) == all_.size();
 }
 
-void due_process::run_directly() {
+bool due_process::at_rest() {
+  return std::all_of(all_.begin(), all_.end(),
+                     [](const due_process* each) { return each->scheduled_ == NeverPs; });
+}
+
+void due_process::run_directly(ps_t end) {
   CARILLON_CHECK(alone(), "{} processes cannot do without the kernel: they are not alone",
                  all_.size());
   if (!direct_) {
@@ -75,7 +80,7 @@ void due_process::run_directly() {
         next = each;
       }
     }
-    if (next == nullptr) {
+    if (next == nullptr || when > end) {
       return;
     }
     direct_now_ = when;

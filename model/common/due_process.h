@@ -27,9 +27,12 @@ class due_process : public sc_core::sc_module {
   /// How often the kernel ran it (for `run --stats`).
   [[nodiscard]] std::uint64_t activations() const { return activations_; }
 
-  /// Runs all of them without the kernel until nothing is due any more. Only after elaboration, and
-  /// only if alone().
-  static void run_directly();
+  /// Runs all of them without the kernel until nothing is due any more, or nothing up to `end`.
+  /// Only after elaboration, and only if alone().
+  static void run_directly(ps_t end = NeverPs);
+
+  /// Nothing is due any more, whenever.
+  [[nodiscard]] static bool at_rest();
 
   /// No process but these exists.
   [[nodiscard]] static bool alone();

@@ -573,9 +573,10 @@ struct qp_command {
   std::uint8_t log_rq_size = 0;
   std::uint32_t send_psn = 0;
   std::uint32_t receive_psn = 0;
-  // Of its path, what makes headers longer.
+  // Of its path, what makes headers longer, and what PFC stops.
   bool ipv6 = false;
   bool tagged = false;
+  std::uint8_t priority = 0;
   // The lines as the command has left them.
   std::array<std::uint8_t, BeatBytes> common{};
   std::array<std::uint8_t, BeatBytes> requester{};

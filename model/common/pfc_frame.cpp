@@ -1,8 +1,32 @@
 #include "common/pfc_frame.h"
 
+#include <array>
+
 #include "common/roce_packet.h"
 
 namespace carillon {
+
+namespace {
+
+struct response {
+  std::uint64_t rate_gbps;
+  std::uint64_t quanta;
+};
+
+// 10 Gb/s: the 60 quanta of all but 10GBASE-T.
+constexpr std::array<response, 8> Responses = {
+    {{1, 2}, {10, 60}, {25, 80}, {40, 118}, {50, 147}, {100, 394}, {200, 453}, {400, 905}}};
+
+}  // namespace
+
+std::uint64_t standard_response_quanta(std::uint64_t rate_gbps) {
+  for (const response& each : Responses) {
+    if (rate_gbps <= each.rate_gbps) {
+      return each.quanta;
+    }
+  }
+  return Responses.back().quanta;
+}
 
 bool is_mac_control(const std::uint8_t* frame, std::size_t length) {
   return length >= eth::Size && bytes::load_be<2>(frame + eth::at::EtherType) ==

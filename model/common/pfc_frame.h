@@ -23,6 +23,10 @@ constexpr std::uint64_t pause_bytes(std::uint64_t quanta) {
   return quanta * (PauseQuantumBits / 8);
 }
 
+/// Pause quanta that a station may take to stop after a PAUSE or PFC frame, by rate: IEEE 802.3
+/// 31B.3.7. A rate between two of the table's gets those of the one above, a higher one the most.
+std::uint64_t standard_response_quanta(std::uint64_t rate_gbps);
+
 /// A frame that no MAC hands on: it is for the MAC itself, whether that understands it or not.
 bool is_mac_control(const std::uint8_t* frame, std::size_t length);
 

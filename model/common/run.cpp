@@ -11,12 +11,16 @@ std::exception_ptr& kept_exception() {
   return kept;
 }
 
-void run_simulation() {
+void run_simulation(ps_t end) {
   try {
     // Elaborates, so that the processes are all there.
     sc_core::sc_start(sc_core::SC_ZERO_TIME);
     if (!due_process::alone()) {
-      sc_core::sc_start();
+      if (end == NeverPs) {
+        sc_core::sc_start();
+      } else {
+        sc_core::sc_start(sc_core::sc_time::from_value(end) - sc_core::sc_time_stamp());
+      }
       return;
     }
   } catch (const sc_core::sc_report&) {
@@ -26,7 +30,7 @@ void run_simulation() {
     }
     throw;
   }
-  due_process::run_directly();
+  due_process::run_directly(end);
 }
 
 }  // namespace carillon

@@ -8,6 +8,8 @@
 #include <exception>
 #include <utility>
 
+#include "common/types.h"
+
 namespace carillon {
 
 /// The first exception that left a process since the last run_simulation().
@@ -25,7 +27,8 @@ void guarded(Body&& body) {
   }
 }
 
-/// Runs until nothing is left to happen: without the kernel if only due_processes exist.
-void run_simulation();
+/// Runs until nothing is left to happen, or until `end`, which is included: without the kernel if
+/// only due_processes exist.
+void run_simulation(ps_t end = NeverPs);
 
 }  // namespace carillon

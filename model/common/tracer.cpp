@@ -95,6 +95,9 @@ void tracer::make_room(std::uint32_t id) {
 }
 
 trace_ref tracer::open(ps_t begin, const message_info& info) {
+  if (!enabled_) {
+    return {};
+  }
   const std::uint32_t id = ++last_id_;
   CARILLON_CHECK(id != 0, "tracer: message ids used up");
   while (slot_of(id).id != 0) {

@@ -98,6 +98,12 @@ class twin_store {
   virtual void read(unsigned line, std::uint8_t* to) const = 0;
 };
 
+/// Which words of a stage's memories a comparison is about.
+enum class content_words : std::uint8_t {
+  all,
+  used,  ///< without those that are as a reset leaves them
+};
+
 /// What a stage remembers, word by word, for a comparison with the twin's memories once a run has
 /// ended.
 class twin_content {
@@ -109,7 +115,7 @@ class twin_content {
   virtual ~twin_content() = default;
 
   [[nodiscard]] virtual std::span<const stream_field_desc> word_fields() const = 0;
-  virtual void each_word(const look& compare) const = 0;
+  virtual void each_word(content_words which, const look& compare) const = 0;
 };
 
 /// The levels that a stage reads and its twin sees, or looks things up in.
@@ -118,6 +124,8 @@ struct twin_levels {
   level<function_map>* functions = nullptr;
   const level<partition_table>* partitions = nullptr;
   level<std::uint64_t>* icm_base = nullptr;  ///< a change is something to do in itself
+  level<std::uint8_t>* paused = nullptr;     ///< likewise; priorities, bit by bit
+  level<std::uint8_t>* crowded = nullptr;    ///< likewise
 };
 
 struct twin_request {

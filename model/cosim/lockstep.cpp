@@ -159,8 +159,9 @@ void lockstep::finish() {
   if (block_->busy()) {
     differ(t, ports_.front(), "busy_o", "0, at the end of the run", "1");
   }
-  read_content([this, t](std::span<const std::uint32_t> query, std::span<const std::uint32_t> model,
-                         std::span<const std::uint32_t> rtl) {
+  read_content(content_words::all, [this, t](std::span<const std::uint32_t> query,
+                                             std::span<const std::uint32_t> model,
+                                             std::span<const std::uint32_t> rtl) {
     for (const stream_field_desc& field : content()->word_fields()) {
       const std::string a = hex(model.data(), field.lsb, field.width);
       const std::string b = hex(rtl.data(), field.lsb, field.width);

@@ -88,6 +88,11 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
   if (tables_.icm_base != nullptr) {
     tables_.icm_base->wakes(*this);
   }
+  for (level<std::uint8_t>* each : {tables_.paused, tables_.crowded}) {
+    if (each != nullptr) {
+      each->wakes(*this);
+    }
+  }
   if (tables_.vports != nullptr && !views_.empty()) {
     tables_.vports->wakes(*this);
   }
@@ -329,7 +334,7 @@ cycle_t twin_driver::next(cycle_t t) const {
   return first;
 }
 
-void twin_driver::read_content(const word_check& check) {
+void twin_driver::read_content(content_words which, const word_check& check) {
   if (content_ == nullptr) {
     return;
   }
@@ -339,11 +344,10 @@ void twin_driver::read_content(const word_check& check) {
   const rtl_content_pins& pins = block_->pins().content;
   *pins.ask = 1;
   content_->each_word(
-      [&](std::span<const std::uint32_t> query, std::span<const std::uint32_t> expected) {
+      which, [&](std::span<const std::uint32_t> query, std::span<const std::uint32_t> expected) {
         std::memcpy(pins.query, query.data(), std::min(pins.query_bytes, query.size_bytes()));
         block_->settle();
         block_->edge();
-        block_->settle();
         std::array<std::uint32_t, MaxBeatWords> answer;
         answer[expected.size() - 1] = 0;
         std::memcpy(answer.data(), pins.answer, std::min(pins.answer_bytes, expected.size_bytes()));

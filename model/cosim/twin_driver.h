@@ -76,8 +76,8 @@ class twin_driver : public clocked, private twin_port::listener {
   using word_check =
       std::function<void(std::span<const std::uint32_t> query, std::span<const std::uint32_t> model,
                          std::span<const std::uint32_t> rtl)>;
-  /// Asks the block for every word that the model remembers; a run has ended.
-  void read_content(const word_check& check);
+  /// Asks the block for words that the model remembers; a run has ended.
+  void read_content(content_words which, const word_check& check);
 
   void read(const port_state& port, std::uint32_t* words) const;
 

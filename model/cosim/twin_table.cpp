@@ -58,6 +58,15 @@ std::uint32_t tx_mac_cycle_credit(const parameters& params, std::span<stream_bas
   return tx_pacer(params).cycle_credit();
 }
 
+std::uint64_t pause_changes(const twin_levels& levels, cycle_t t) {
+  return levels.paused == nullptr ? 0 : levels.paused->changes(t);
+}
+
+void tx_mac_paused(const parameters& /*params*/, const twin_levels& levels, cycle_t t,
+                   std::uint32_t* words) {
+  words[0] = levels.paused == nullptr ? 0 : levels.paused->read(t);
+}
+
 // Levels of tx_sched
 // ------------------------------------------------------------------------------------------------
 
@@ -259,8 +268,10 @@ const std::vector<twin_desc>& twins() {
        .lookups = {lookup<steer_query, steer_answer>("steer", answer_steer)}},
       {.stage = "tx_mac",
        .ports = {in<frame_item, built_frame_codec>("frame"),
+                 in<frame_item, built_frame_codec>("control"),
                  out<frame_item, wire_frame_codec>("wire")},
-       .levels = {{"byte_cost", tx_mac_byte_cost}, {"cycle_credit", tx_mac_cycle_credit}}},
+       .levels = {{"byte_cost", tx_mac_byte_cost}, {"cycle_credit", tx_mac_cycle_credit}},
+       .views = {{"paused", 1, pause_changes, tx_mac_paused}}},
       {.stage = "tx_sched",
        .ports = {in<work_item>("work"), in<response_item, sched_response_codec>("acknowledges"),
                  in<payload_left, payload_note_codec>("left"),

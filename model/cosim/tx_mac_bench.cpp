@@ -1,11 +1,15 @@
 // Drives tx_mac: frames of all lengths towards a wire whose rate the pattern of the sink sets,
-// since a serializer has no other way to hold a frame up.
+// since a serializer has no other way to hold a frame up; pauses of priorities, from moments to
+// such as fill what is put aside; and PFC frames in between.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "common/items.h"
+#include "common/level.h"
 #include "common/nic_shared.h"
+#include "common/pfc_frame.h"
 #include "common/roce_packet.h"
 #include "cosim/bench_parts.h"
 #include "cosim/stage_benches.h"
@@ -87,6 +91,8 @@ class frame_source final : public stage {
       wake(1);
     }
   }
+
+  [[nodiscard]] bool done() const { return left_ == 0; }
 
  private:
   void evaluate(cycle_t t) override {
@@ -194,31 +200,129 @@ class frame_source final : public stage {
   coverage& cover_;
 };
 
-/// What the serializer was doing when a frame was taken, whoever took it.
-class pace_coverage final : private stream_tap<frame_item> {
+/// Pauses and resumes priorities, and asks the other end for the same.
+class pause_source final : public stage {
  public:
-  pace_coverage(stream<frame_item>& frames, const parameters& params, coverage& cover)
-      : frames_(frames), pacer_(params), cover_(cover) {
+  pause_source(sim_context& context, level<std::uint8_t>& paused, stream<frame_item>& control,
+               buffer_pool& buffers, const frame_source& frames)
+      : stage("pauses", context, "bench"),
+        paused_(paused),
+        control_(control),
+        buffers_(buffers),
+        frames_(frames),
+        random_(context.seed, "tx_mac_bench/pauses") {
+    control.from(*this, site());
+    wake(1);
+  }
+
+ private:
+  static constexpr std::uint8_t All = 0xff;
+
+  void evaluate(cycle_t t) override {
+    if (frames_.done()) {
+      paused_.write(t, 0);
+      return;
+    }
+    if (t >= next_) {
+      next_ = change(t);
+    }
+    if (control_.has_credit(t) && random_.chance(1, 2)) {
+      pfc request;
+      request.enable = static_cast<std::uint8_t>(random_.between(1, All));
+      request.quanta.fill(static_cast<std::uint16_t>(random_.below(1 << 16)));
+      control_.push(t, 1, make_pfc_frame(buffers_, random_.below(1 << 16), request));
+    }
+    wake(t + random_.between(1, 200));
+  }
+
+  /// Until when it stays so.
+  cycle_t change(cycle_t t) {
+    constexpr std::uint64_t Short = 300;
+    constexpr std::uint64_t Long = 40'000;
+    const std::uint64_t kind = random_.below(64);
+    if (kind == 0) {
+      paused_.write(t, All);
+      return t + random_.between(1, Long);
+    }
+    if (kind < 16) {
+      paused_.write(t, 0);
+      return t + random_.between(1, Short);
+    }
+    if (kind < 20) {
+      paused_.write(t, static_cast<std::uint8_t>(1U << random_.below(PriorityCount)));
+      return t + random_.between(1, Long);
+    }
+    paused_.write(t, static_cast<std::uint8_t>(random_.next() & random_.next() & All));
+    return t + random_.between(1, Short);
+  }
+
+  level<std::uint8_t>& paused_;
+  stream<frame_item>& control_;
+  buffer_pool& buffers_;
+  const frame_source& frames_;
+  random_stream random_;
+  cycle_t next_ = 0;
+};
+
+/// What a frame finds when it is taken, of pauses.
+class pause_coverage final : private stream_tap<frame_item> {
+ public:
+  pause_coverage(stream<frame_item>& frames, const level<std::uint8_t>& paused,
+                 const level<std::uint8_t>& crowded, coverage& cover)
+      : paused_(paused), crowded_(crowded), cover_(cover) {
     frames.tap(this);
   }
 
  private:
   void on_take(cycle_t t, const frame_item& frame) override {
-    cover_.hit(pacer_.owes(t) ? bin::PaceInside : bin::PaceIdle);
-    cover_.hit_if(pacer_.owes(gone_) && frames_.last_taken_visible() > gone_, bin::PaceAlone);
-    gone_ = t + beats_of(frame.length) + spec::Latency;
-    pacer_.take(t, frame.length);
-    cover_.hit_if(taken_ >= recent_.size() && t - recent_[taken_ % recent_.size()] < spec::Latency,
-                  bin::PaceCrowd);
-    recent_[taken_++ % recent_.size()] = t;
+    const std::uint8_t paused = paused_.read(t);
+    const auto own = static_cast<std::uint8_t>(1U << frame.priority);
+    aside_ &= paused;
+    if ((paused & own) != 0) {
+      aside_ |= own;
+      cover_.hit(bin::PauseAside);
+    } else {
+      cover_.hit_if(paused != 0, bin::PausePasses);
+    }
+    cover_.hit_if(std::popcount(aside_) > 1, bin::PauseSeveral);
+    cover_.hit_if(crowded_.read(t) != 0, bin::PauseCrowded);
   }
 
-  stream<frame_item>& frames_;
+  const level<std::uint8_t>& paused_;
+  const level<std::uint8_t>& crowded_;
+  coverage& cover_;
+  std::uint8_t aside_ = 0;  ///< priorities of which some were, in this pause
+};
+
+/// What the serializer is doing when a frame goes on its way. Only in runs without pauses a frame
+/// does when it is taken.
+class pace_coverage {
+ public:
+  pace_coverage(const parameters& params, coverage& cover) : pacer_(params), cover_(cover) {}
+
+  /// A frame became visible behind the stage in cycle `visible`, its first beat in front.
+  void leaves(cycle_t visible, const frame_item& frame) {
+    const cycle_t t = visible - spec::Latency;
+    const bool idle = !pacer_.owes(t);
+    if (frame.trace.message == 0) {
+      cover_.hit(idle ? bin::ControlIdle : bin::ControlInside);
+    } else {
+      cover_.hit(idle ? bin::PaceIdle : bin::PaceInside);
+      cover_.hit_if(pacer_.owes(gone_) && t > gone_, bin::PaceAlone);
+    }
+    gone_ = t + beats_of(frame.length) + spec::Latency;
+    pacer_.take(t, frame.length);
+    cover_.hit_if(begun_ >= recent_.size() && t - recent_[begun_ % recent_.size()] < spec::Latency,
+                  bin::PaceCrowd);
+    recent_[begun_++ % recent_.size()] = t;
+  }
+
+ private:
   tx_pacer pacer_;
   coverage& cover_;
   cycle_t gone_ = 0;  ///< the last beat before has left
   std::array<cycle_t, 3> recent_{};
-  std::uint64_t taken_ = 0;
+  std::uint64_t begun_ = 0;
 };
 
 }  // namespace
@@ -236,13 +340,19 @@ lockstep_report run_tx_mac_bench(const lockstep_options& options) {
                             spec::MaxBeats);
   stream<frame_item> leaving(context, "bench.leaving", spec::Depth, spec::MaxBeats);
   bench_wire wire(params);
-  pace_coverage pace(frames, params, cover);
+  stream<frame_item> control(context, "bench.control", spec::ControlDepth);
+  level<std::uint8_t> paused(context.clock, "bench.paused", 0);
+  level<std::uint8_t> crowded(context.clock, "bench.crowded", 0);
+  pace_coverage pace(params, cover);
+  pause_coverage pauses(frames, paused, crowded, cover);
   frame_source source(context, frames, nic.buffers, options, cover);
+  pause_source pauser(context, paused, control, nic.buffers, source);
 
   lockstep_report report;
   bench_sink<frame_item> sink("sink", context, leaving, {bench_pattern::none, options.seed, "sink"},
                               [&](cycle_t t, const frame_item& frame) {
-                                ++report.transactions;
+                                pace.leaves(leaving.last_taken_visible(), frame);
+                                report.transactions += frame.trace.message != 0 ? 1 : 0;
                                 report.cycles = t;
                                 context.trace.release(frame.trace);
                               });
@@ -257,7 +367,8 @@ lockstep_report run_tx_mac_bench(const lockstep_options& options) {
 
   {
     const twin_instance stage =
-        make_twin<tx_mac>("tx_mac", nic, {frames, wire, &leaving}, options.impl, &domain);
+        make_twin<tx_mac>("tx_mac", nic, {frames, wire, &leaving, &control, &paused, &crowded},
+                          options.impl, &domain);
     run_bench(domain);
     report.edges = domain.edges();
     domain.finish();

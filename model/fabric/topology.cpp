@@ -53,6 +53,29 @@ topology topology::two_tiers(sim_context& context, const std::string& name, cons
   return result;
 }
 
+topology topology::ring(sim_context& context, const std::string& name, unsigned hosts,
+                        const switch_settings& settings) {
+  if (hosts < 2 || settings.ports.size() != RingPorts) {
+    throw config_error(fmt::format("{}: {} hosts, {} ports a switch: at least 2, and {}", name,
+                                   hosts, settings.ports.size(), RingPorts));
+  }
+  topology result;
+  result.ring_ = true;
+  result.leaves_ = hosts;
+  switch_settings common = settings;
+  common.learn = false;
+  common.flood = false;
+  for (std::uint32_t i = 0; i < hosts; ++i) {
+    result.switches_.push_back(
+        std::make_unique<ethernet_switch>(fmt::format("{}{}", name, i).c_str(), context, common));
+    result.places_.push_back({i, 0});
+  }
+  for (std::uint32_t i = 0; i < hosts; ++i) {
+    result.at(i).wire(RingNext).connect(result.at((i + 1) % hosts).wire(RingBefore));
+  }
+  return result;
+}
+
 wire_port& topology::host_port(unsigned host) {
   const place& of = places_.at(host);
   return at(of.leaf).wire(of.port);
@@ -65,6 +88,8 @@ void topology::add_address(unsigned host, std::uint64_t address) {
       at(i).add_route(address, {of.port});
     } else if (i >= leaves_) {
       at(i).add_route(address, {of.leaf});
+    } else if (ring_) {
+      at(i).add_route(address, {RingNext});
     } else {
       const std::uint32_t spines = static_cast<std::uint32_t>(switches_.size()) - leaves_;
       std::vector<std::uint32_t> uplinks(spines);

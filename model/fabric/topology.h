@@ -1,4 +1,4 @@
-// How switches are cabled: hosts on one switch, or two tiers of leaves and spines.
+// How switches are cabled: hosts on one switch, two tiers of leaves and spines, or a ring.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,13 @@ class topology {
   static topology two_tiers(sim_context& context, const std::string& name, const leaf_spine& shape,
                             const switch_settings& settings);
 
+  /// A switch for each host, in a ring, and frames go round one way: with traffic that passes more
+  /// than one switch each buffer can wait for the next one, all round. Of `settings`, the ports are
+  /// those of each switch: its host's, the next switch's, the one before's. Nothing is learned or
+  /// flooded.
+  static topology ring(sim_context& context, const std::string& name, unsigned hosts,
+                       const switch_settings& settings);
+
   [[nodiscard]] unsigned hosts() const { return static_cast<unsigned>(places_.size()); }
 
   [[nodiscard]] wire_port& host_port(unsigned host);
@@ -59,9 +66,14 @@ class topology {
 
   topology() = default;
 
+  static constexpr std::uint32_t RingPorts = 3;
+  static constexpr std::uint32_t RingNext = 1;
+  static constexpr std::uint32_t RingBefore = 2;
+
   std::vector<std::unique_ptr<ethernet_switch>> switches_;
   std::vector<place> places_;
   std::uint32_t leaves_ = 0;
+  bool ring_ = false;
 };
 
 }  // namespace carillon

@@ -69,6 +69,49 @@ enum class counter : std::uint16_t {
   TxBytes,  // bytes sent without preamble and FCS
   RxPackets,  // frames received, from the wire and from virtual ports of the same NIC
   RxBytes,  // bytes received without preamble and FCS
+  RxMacControl,  // frames for the MAC, which go no further: PFC and others
+  RxPrio0Pause,  // PFC frames received that speak of priority 0, resumes too
+  RxPrio0PauseTransition,  // times that priority 0 went from sending to paused
+  RxPrio0PauseDuration,  // microseconds for which priority 0 was paused
+  TxPrio0Pause,  // PFC frames sent that speak of priority 0, resumes too
+  TxPrio0PauseDuration,  // microseconds for which the other end was asked to pause priority 0
+  RxPrio1Pause,  // PFC frames received that speak of priority 1, resumes too
+  RxPrio1PauseTransition,  // times that priority 1 went from sending to paused
+  RxPrio1PauseDuration,  // microseconds for which priority 1 was paused
+  TxPrio1Pause,  // PFC frames sent that speak of priority 1, resumes too
+  TxPrio1PauseDuration,  // microseconds for which the other end was asked to pause priority 1
+  RxPrio2Pause,  // PFC frames received that speak of priority 2, resumes too
+  RxPrio2PauseTransition,  // times that priority 2 went from sending to paused
+  RxPrio2PauseDuration,  // microseconds for which priority 2 was paused
+  TxPrio2Pause,  // PFC frames sent that speak of priority 2, resumes too
+  TxPrio2PauseDuration,  // microseconds for which the other end was asked to pause priority 2
+  RxPrio3Pause,  // PFC frames received that speak of priority 3, resumes too
+  RxPrio3PauseTransition,  // times that priority 3 went from sending to paused
+  RxPrio3PauseDuration,  // microseconds for which priority 3 was paused
+  TxPrio3Pause,  // PFC frames sent that speak of priority 3, resumes too
+  TxPrio3PauseDuration,  // microseconds for which the other end was asked to pause priority 3
+  RxPrio4Pause,  // PFC frames received that speak of priority 4, resumes too
+  RxPrio4PauseTransition,  // times that priority 4 went from sending to paused
+  RxPrio4PauseDuration,  // microseconds for which priority 4 was paused
+  TxPrio4Pause,  // PFC frames sent that speak of priority 4, resumes too
+  TxPrio4PauseDuration,  // microseconds for which the other end was asked to pause priority 4
+  RxPrio5Pause,  // PFC frames received that speak of priority 5, resumes too
+  RxPrio5PauseTransition,  // times that priority 5 went from sending to paused
+  RxPrio5PauseDuration,  // microseconds for which priority 5 was paused
+  TxPrio5Pause,  // PFC frames sent that speak of priority 5, resumes too
+  TxPrio5PauseDuration,  // microseconds for which the other end was asked to pause priority 5
+  RxPrio6Pause,  // PFC frames received that speak of priority 6, resumes too
+  RxPrio6PauseTransition,  // times that priority 6 went from sending to paused
+  RxPrio6PauseDuration,  // microseconds for which priority 6 was paused
+  TxPrio6Pause,  // PFC frames sent that speak of priority 6, resumes too
+  TxPrio6PauseDuration,  // microseconds for which the other end was asked to pause priority 6
+  RxPrio7Pause,  // PFC frames received that speak of priority 7, resumes too
+  RxPrio7PauseTransition,  // times that priority 7 went from sending to paused
+  RxPrio7PauseDuration,  // microseconds for which priority 7 was paused
+  TxPrio7Pause,  // PFC frames sent that speak of priority 7, resumes too
+  TxPrio7PauseDuration,  // microseconds for which the other end was asked to pause priority 7
+  TxPauseStormWarningEvents,  // times that a pause was asked for so long that stall prevention will act soon: 85 % of its time
+  TxPauseStormErrorEvents,  // times that stall prevention ended a pause
   RxDropFcs,  // frames with a wrong FCS
   RxDropBuffer,  // frames dropped because the buffer was full
   RxDropOversize,  // frames longer than the MTU
@@ -181,7 +224,7 @@ struct counter_desc {
   const char* doc;
 };
 
-inline constexpr std::size_t CounterCount = 162;
+inline constexpr std::size_t CounterCount = 205;
 
 inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"pcie_rx_tlps", "pcie_rx", "TLPs received"},
@@ -242,6 +285,49 @@ inline constexpr std::array<counter_desc, CounterCount> CounterTable = {{
     {"tx_bytes", "tx_mac", "bytes sent without preamble and FCS"},
     {"rx_packets", "rx_mac", "frames received, from the wire and from virtual ports of the same NIC"},
     {"rx_bytes", "rx_mac", "bytes received without preamble and FCS"},
+    {"rx_mac_control", "rx_mac", "frames for the MAC, which go no further: PFC and others"},
+    {"rx_prio0_pause", "rx_mac", "PFC frames received that speak of priority 0, resumes too"},
+    {"rx_prio0_pause_transition", "rx_mac", "times that priority 0 went from sending to paused"},
+    {"rx_prio0_pause_duration", "rx_mac", "microseconds for which priority 0 was paused"},
+    {"tx_prio0_pause", "rx_mac", "PFC frames sent that speak of priority 0, resumes too"},
+    {"tx_prio0_pause_duration", "rx_mac", "microseconds for which the other end was asked to pause priority 0"},
+    {"rx_prio1_pause", "rx_mac", "PFC frames received that speak of priority 1, resumes too"},
+    {"rx_prio1_pause_transition", "rx_mac", "times that priority 1 went from sending to paused"},
+    {"rx_prio1_pause_duration", "rx_mac", "microseconds for which priority 1 was paused"},
+    {"tx_prio1_pause", "rx_mac", "PFC frames sent that speak of priority 1, resumes too"},
+    {"tx_prio1_pause_duration", "rx_mac", "microseconds for which the other end was asked to pause priority 1"},
+    {"rx_prio2_pause", "rx_mac", "PFC frames received that speak of priority 2, resumes too"},
+    {"rx_prio2_pause_transition", "rx_mac", "times that priority 2 went from sending to paused"},
+    {"rx_prio2_pause_duration", "rx_mac", "microseconds for which priority 2 was paused"},
+    {"tx_prio2_pause", "rx_mac", "PFC frames sent that speak of priority 2, resumes too"},
+    {"tx_prio2_pause_duration", "rx_mac", "microseconds for which the other end was asked to pause priority 2"},
+    {"rx_prio3_pause", "rx_mac", "PFC frames received that speak of priority 3, resumes too"},
+    {"rx_prio3_pause_transition", "rx_mac", "times that priority 3 went from sending to paused"},
+    {"rx_prio3_pause_duration", "rx_mac", "microseconds for which priority 3 was paused"},
+    {"tx_prio3_pause", "rx_mac", "PFC frames sent that speak of priority 3, resumes too"},
+    {"tx_prio3_pause_duration", "rx_mac", "microseconds for which the other end was asked to pause priority 3"},
+    {"rx_prio4_pause", "rx_mac", "PFC frames received that speak of priority 4, resumes too"},
+    {"rx_prio4_pause_transition", "rx_mac", "times that priority 4 went from sending to paused"},
+    {"rx_prio4_pause_duration", "rx_mac", "microseconds for which priority 4 was paused"},
+    {"tx_prio4_pause", "rx_mac", "PFC frames sent that speak of priority 4, resumes too"},
+    {"tx_prio4_pause_duration", "rx_mac", "microseconds for which the other end was asked to pause priority 4"},
+    {"rx_prio5_pause", "rx_mac", "PFC frames received that speak of priority 5, resumes too"},
+    {"rx_prio5_pause_transition", "rx_mac", "times that priority 5 went from sending to paused"},
+    {"rx_prio5_pause_duration", "rx_mac", "microseconds for which priority 5 was paused"},
+    {"tx_prio5_pause", "rx_mac", "PFC frames sent that speak of priority 5, resumes too"},
+    {"tx_prio5_pause_duration", "rx_mac", "microseconds for which the other end was asked to pause priority 5"},
+    {"rx_prio6_pause", "rx_mac", "PFC frames received that speak of priority 6, resumes too"},
+    {"rx_prio6_pause_transition", "rx_mac", "times that priority 6 went from sending to paused"},
+    {"rx_prio6_pause_duration", "rx_mac", "microseconds for which priority 6 was paused"},
+    {"tx_prio6_pause", "rx_mac", "PFC frames sent that speak of priority 6, resumes too"},
+    {"tx_prio6_pause_duration", "rx_mac", "microseconds for which the other end was asked to pause priority 6"},
+    {"rx_prio7_pause", "rx_mac", "PFC frames received that speak of priority 7, resumes too"},
+    {"rx_prio7_pause_transition", "rx_mac", "times that priority 7 went from sending to paused"},
+    {"rx_prio7_pause_duration", "rx_mac", "microseconds for which priority 7 was paused"},
+    {"tx_prio7_pause", "rx_mac", "PFC frames sent that speak of priority 7, resumes too"},
+    {"tx_prio7_pause_duration", "rx_mac", "microseconds for which the other end was asked to pause priority 7"},
+    {"tx_pause_storm_warning_events", "rx_mac", "times that a pause was asked for so long that stall prevention will act soon: 85 % of its time"},
+    {"tx_pause_storm_error_events", "rx_mac", "times that stall prevention ended a pause"},
     {"rx_drop_fcs", "rx_mac", "frames with a wrong FCS"},
     {"rx_drop_buffer", "rx_mac", "frames dropped because the buffer was full"},
     {"rx_drop_oversize", "rx_mac", "frames longer than the MTU"},

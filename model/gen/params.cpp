@@ -288,76 +288,84 @@ auto visit_param(P& p, std::size_t i, F&& f) {
     case 78:
       return f(p.nic.rx_buffer_bytes);
     case 79:
-      return f(p.nic.ack_req_interval);
+      return f(p.nic.pfc_priorities);
     case 80:
-      return f(p.nic.send_window);
+      return f(p.nic.pfc_xoff_bytes);
     case 81:
-      return f(p.uar.bf_timeout_cycles);
+      return f(p.nic.pfc_xon_bytes);
     case 82:
-      return f(p.uar.bf_slots);
+      return f(p.nic.pfc_stall_ms);
     case 83:
-      return f(p.dcqcn.rule);
+      return f(p.nic.ack_req_interval);
     case 84:
-      return f(p.dcqcn.alpha);
+      return f(p.nic.send_window);
     case 85:
-      return f(p.dcqcn.gain);
+      return f(p.uar.bf_timeout_cycles);
     case 86:
-      return f(p.dcqcn.update_first);
+      return f(p.uar.bf_slots);
     case 87:
-      return f(p.dcqcn.beta);
+      return f(p.dcqcn.rule);
     case 88:
-      return f(p.dcqcn.alpha_timer_us);
+      return f(p.dcqcn.alpha);
     case 89:
-      return f(p.dcqcn.rate_timer_us);
+      return f(p.dcqcn.gain);
     case 90:
-      return f(p.dcqcn.byte_counter);
+      return f(p.dcqcn.update_first);
     case 91:
-      return f(p.dcqcn.threshold);
+      return f(p.dcqcn.beta);
     case 92:
-      return f(p.dcqcn.ai_mbps);
+      return f(p.dcqcn.alpha_timer_us);
     case 93:
-      return f(p.dcqcn.hai_mbps);
+      return f(p.dcqcn.rate_timer_us);
     case 94:
-      return f(p.dcqcn.min_rate_mbps);
+      return f(p.dcqcn.byte_counter);
     case 95:
-      return f(p.dcqcn.clamp_tgt_rate);
+      return f(p.dcqcn.threshold);
     case 96:
-      return f(p.dcqcn.clamp_tgt_rate_after_time_inc);
+      return f(p.dcqcn.ai_mbps);
     case 97:
-      return f(p.dcqcn.rpg_time_reset);
+      return f(p.dcqcn.hai_mbps);
     case 98:
-      return f(p.dcqcn.rpg_byte_reset);
+      return f(p.dcqcn.min_rate_mbps);
     case 99:
-      return f(p.dcqcn.rpg_threshold);
+      return f(p.dcqcn.clamp_tgt_rate);
     case 100:
-      return f(p.dcqcn.rpg_max_rate);
+      return f(p.dcqcn.clamp_tgt_rate_after_time_inc);
     case 101:
-      return f(p.dcqcn.rpg_ai_rate);
+      return f(p.dcqcn.rpg_time_reset);
     case 102:
-      return f(p.dcqcn.rpg_hai_rate);
+      return f(p.dcqcn.rpg_byte_reset);
     case 103:
-      return f(p.dcqcn.rpg_gd);
+      return f(p.dcqcn.rpg_threshold);
     case 104:
-      return f(p.dcqcn.rpg_min_dec_fac);
+      return f(p.dcqcn.rpg_max_rate);
     case 105:
-      return f(p.dcqcn.rpg_min_rate);
+      return f(p.dcqcn.rpg_ai_rate);
     case 106:
-      return f(p.dcqcn.rate_to_set_on_first_cnp);
+      return f(p.dcqcn.rpg_hai_rate);
     case 107:
-      return f(p.dcqcn.dce_tcp_g);
+      return f(p.dcqcn.rpg_gd);
     case 108:
-      return f(p.dcqcn.dce_tcp_rtt);
+      return f(p.dcqcn.rpg_min_dec_fac);
     case 109:
-      return f(p.dcqcn.rate_reduce_monitor_period);
+      return f(p.dcqcn.rpg_min_rate);
     case 110:
-      return f(p.dcqcn.initial_alpha_value);
+      return f(p.dcqcn.rate_to_set_on_first_cnp);
     case 111:
-      return f(p.dcqcn.cnp_scope);
+      return f(p.dcqcn.dce_tcp_g);
     case 112:
-      return f(p.dcqcn.min_time_between_cnps);
+      return f(p.dcqcn.dce_tcp_rtt);
     case 113:
-      return f(p.dcqcn.cnp_dscp);
+      return f(p.dcqcn.rate_reduce_monitor_period);
     case 114:
+      return f(p.dcqcn.initial_alpha_value);
+    case 115:
+      return f(p.dcqcn.cnp_scope);
+    case 116:
+      return f(p.dcqcn.min_time_between_cnps);
+    case 117:
+      return f(p.dcqcn.cnp_dscp);
+    case 118:
       return f(p.dcqcn.cnp_802p_prio);
     default:
       std::fputs("visit_param: no such parameter\n", stderr);

@@ -322,6 +322,17 @@ struct parameters {
     std::int64_t error_polls = 50;
     // receive buffer for frames that wait to enter the parser [B]
     std::int64_t rx_buffer_bytes = 262144;
+    // priorities with PFC, bit n for priority n: those that are paused when the other end asks,
+    // and for whose frames it is asked
+    std::int64_t pfc_priorities = 24;
+    // bytes of a priority in the receive buffer at which its sender is to pause; 0: its share of
+    // the buffer without the headroom of the cable [B]
+    std::int64_t pfc_xoff_bytes = 0;
+    // bytes at which it may go on; 0: half of those at which it stops [B]
+    std::int64_t pfc_xon_bytes = 0;
+    // stall prevention: who has asked for a pause for so long asks for no more, and drops what
+    // finds no room; 0: never [ms]
+    std::int64_t pfc_stall_ms = 8000;
     // packets between AckReq inside a message
     std::int64_t ack_req_interval = 64;
     // packets of a QP in flight without an acknowledge, at most; a READ counts those of its
@@ -414,7 +425,7 @@ struct parameters {
   bool operator==(const parameters&) const = default;
 };
 
-inline constexpr std::array<param_desc, 115> ParamTable = {{
+inline constexpr std::array<param_desc, 119> ParamTable = {{
     {"core.clock_period_ps", param_type::Integer, "ps", "1000", "100", "100000", "",
      "an integer from 100 to 100000", provenance::Reference,
      "reference description: stage table, PCIe Gen5 x16, 1 GHz",
@@ -731,6 +742,22 @@ inline constexpr std::array<param_desc, 115> ParamTable = {{
      "an integer from 4224 to 67108864", provenance::Assumed,
      "no public figure",
      "receive buffer for frames that wait to enter the parser"},
+    {"nic.pfc_priorities", param_type::Integer, "", "24", "0", "255", "",
+     "an integer from 0 to 255", provenance::Reference,
+     "reference description: PFC on priority 3 (and 4)",
+     "priorities with PFC, bit n for priority n: those that are paused when the other end asks, and for whose frames it is asked"},
+    {"nic.pfc_xoff_bytes", param_type::Integer, "B", "0", "0", "67108864", "",
+     "an integer from 0 to 67108864", provenance::Assumed,
+     "the headroom is that of IEEE 802.1Q Annex N",
+     "bytes of a priority in the receive buffer at which its sender is to pause; 0: its share of the buffer without the headroom of the cable"},
+    {"nic.pfc_xon_bytes", param_type::Integer, "B", "0", "0", "67108864", "",
+     "an integer from 0 to 67108864", provenance::Assumed,
+     "no public figure",
+     "bytes at which it may go on; 0: half of those at which it stops"},
+    {"nic.pfc_stall_ms", param_type::Integer, "ms", "8000", "0", "8000", "",
+     "an integer from 0 to 8000", provenance::Documented,
+     "Linux, drivers/net/ethernet/mellanox/mlx5/core/en_ethtool.c: MLX5E_PFC_PREVEN_TOUT_MAX_MSEC 8000, MLX5E_PFC_PREVEN_AUTO_TOUT_MSEC 100",
+     "stall prevention: who has asked for a pause for so long asks for no more, and drops what finds no room; 0: never"},
     {"nic.ack_req_interval", param_type::Integer, "", "64", "1", "65536", "",
      "an integer from 1 to 65536", provenance::Documented,
      "soft-RoCE: every 64 packets",

@@ -287,7 +287,7 @@ inline constexpr stage_timing_desc TimingTable[] = {
 };
 }  // namespace packet_builder
 
-// FCS, serialisation
+// FCS, serialisation, pause by priority
 namespace tx_mac {
 inline constexpr unsigned Latency = 20;
 inline constexpr unsigned InitiationInterval = 1;
@@ -295,6 +295,19 @@ inline constexpr unsigned Depth = 132;
 inline constexpr unsigned Outstanding = 0;
 inline constexpr unsigned MaxBeats = 66;
 inline constexpr unsigned MaxPacketBytes = 4202;
+// beats of frames that each paused priority has room for; more than there can be between tx_sched
+// and here (assumed)
+inline constexpr unsigned ParkBeats = 4096;
+// a priority with more beats than this aside gets no new grants in tx_sched; with what is on its
+// way there is room for them (assumed)
+inline constexpr unsigned ParkLow = 1024;
+// entries of the stream of PFC frames: two for each priority (assumed)
+inline constexpr unsigned ControlDepth = 16;
+inline constexpr stage_timing_desc TimingTable[] = {
+    {"park_beats", 4096, "assumed", "beats of frames that each paused priority has room for; more than there can be between tx_sched and here"},
+    {"park_low", 1024, "assumed", "a priority with more beats than this aside gets no new grants in tx_sched; with what is on its way there is room for them"},
+    {"control_depth", 16, "assumed", "entries of the stream of PFC frames: two for each priority"},
+};
 }  // namespace tx_mac
 
 // rate of each QP by DCQCN: what CNPs, bytes and time do to it
@@ -335,7 +348,8 @@ inline constexpr stage_timing_desc TimingTable[] = {
 };
 }  // namespace rate_control
 
-// FCS check, receive buffer, for frames from the wire and for looped ones
+// FCS check, receive buffer, for frames from the wire and for looped ones; PFC, received and
+// asked for
 namespace rx_mac {
 inline constexpr unsigned Latency = 20;
 inline constexpr unsigned InitiationInterval = 1;
@@ -475,16 +489,16 @@ inline constexpr std::array<stage_desc, 18> StageTable = {{
     {"packet_builder", "FIRST/MIDDLE/LAST/ONLY, Ethernet, IP, UDP, BTH and extension headers, PSN, padding, ICRC; spoof check; to the wire or back into the NIC; cut-through",
      "7", "packet build", 30, 1, 264, 0, 66, true, true,
      stage_spec::packet_builder::TimingTable, 2},
-    {"tx_mac", "FCS, serialisation",
+    {"tx_mac", "FCS, serialisation, pause by priority",
      "8", "TX MAC", 20, 1, 132, 0, 66, true, true,
-     nullptr, 0},
+     stage_spec::tx_mac::TimingTable, 3},
     {"dcqcn", "rate of each QP by DCQCN: what CNPs, bytes and time do to it",
      "", "", 6, 1, 16, 0, 1, true, true,
      stage_spec::dcqcn::TimingTable, 2},
     {"rate_control", "DCQCN around dcqcn: what happens to QPs as slices, their rates to tx_sched, CNPs for marked packets",
      "", "", 1, 1, 8, 0, 1, false, false,
      stage_spec::rate_control::TimingTable, 3},
-    {"rx_mac", "FCS check, receive buffer, for frames from the wire and for looped ones",
+    {"rx_mac", "FCS check, receive buffer, for frames from the wire and for looped ones; PFC, received and asked for",
      "", "", 20, 1, 132, 0, 66, false, false,
      nullptr, 0},
     {"rx_parser", "the header FSM, steering to a virtual port, ICRC check, context lookup, verdict",
@@ -507,7 +521,7 @@ inline constexpr std::array<stage_desc, 18> StageTable = {{
      stage_spec::pcie_endpoint::TimingTable, 1},
 }};
 
-inline constexpr std::array<stage_edge, 102> StageEdges = {{
+inline constexpr std::array<stage_edge, 103> StageEdges = {{
     {"pcie", "pcie_rx", "tlp", false},
     {"pcie_rx", "uar", "uar_write", false},
     {"pcie_rx", "uar", "uar_read", false},
@@ -548,6 +562,7 @@ inline constexpr std::array<stage_edge, 102> StageEdges = {{
     {"qpc_ram", "packet_builder", "builder_ctx_rsp", true},
     {"packet_builder", "tx_mac", "tx_packet", false},
     {"packet_builder", "rx_mac", "loopback", true},
+    {"rx_mac", "tx_mac", "control_frame", false},
     {"tx_mac", "wire", "tx_frame", false},
     {"wire", "rx_mac", "rx_frame", false},
     {"rx_mac", "rx_parser", "rx_packet", false},

@@ -104,6 +104,7 @@ void command_core::tell_owners(std::uint32_t qpn, const qp_record& qp) {
   told.receive_psn = qp.responder.next_rcv_psn;
   told.ipv6 = qp.address.ip_version == 6;
   told.tagged = qp.address.vlan_valid != 0;
+  told.priority = static_cast<std::uint8_t>(qp.address.eth_prio);
   qp.common.pack(told.common.data());
   qp.requester.pack(told.requester.data());
   qp.responder.pack(told.responder.data());

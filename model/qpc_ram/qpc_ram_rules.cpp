@@ -12,6 +12,17 @@ namespace {
 
 namespace spec = stage_spec::qpc_ram;
 
+/// No mark is set, and the line is zero or not on the chip.
+bool as_after_reset(const ram_image& image) {
+  ram_image blank;
+  blank.held = image.held;
+  std::array<std::uint32_t, ram_image::Words> words{};
+  std::array<std::uint32_t, ram_image::Words> expected{};
+  image.pack(words.data());
+  blank.pack(expected.data());
+  return words == expected;
+}
+
 }  // namespace
 
 std::vector<stream_base*> qpc_ram_ports::all() const {
@@ -277,7 +288,7 @@ std::span<const stream_field_desc> qpc_ram_rules::word_fields() const {
   return ram_image::Fields;
 }
 
-void qpc_ram_rules::each_word(const look& compare) const {
+void qpc_ram_rules::each_word(content_words which, const look& compare) const {
   for (std::size_t i = 0; i < ContextKinds; ++i) {
     const auto kind = static_cast<context_kind>(i);
     for (std::uint32_t index = 0; index < store_.sizes().count(kind); ++index) {
@@ -294,6 +305,9 @@ void qpc_ram_rules::each_word(const look& compare) const {
         image.held = 1;
         image.dirty = held->dirty;
         image.data = held->data;
+      }
+      if (which == content_words::used && as_after_reset(image)) {
+        continue;
       }
       ram_query query;
       query.kind = static_cast<line_kind>(kind);

@@ -66,7 +66,7 @@ class qpc_ram_rules final : public twin_rules, public twin_content {
   [[nodiscard]] twin_content& content() { return *this; }
 
   [[nodiscard]] std::span<const stream_field_desc> word_fields() const override;
-  void each_word(const look& compare) const override;
+  void each_word(content_words which, const look& compare) const override;
 
  private:
   /// A read that was taken and whose line is not on its way yet, because it or one before it

@@ -95,6 +95,7 @@ void tx_sched_rules::send_notes(cycle_t t) {
     if (!ports_.sent.has_credit(t)) {
       queue.notes.front().history.waits_for(context_, site(), t, sent_reason_);
       ports_.sent.ask_credit(t);
+      note_waits_ = true;
       return;
     }
     held_note told = queue.notes.pop();
@@ -135,6 +136,7 @@ void tx_sched_rules::send_marks(cycle_t t) {
   if (queue.drained()) {
     if (!ports_.sent.has_credit(t)) {
       ports_.sent.ask_credit(t);
+      mark_waits_ = true;
       return;
     }
     queue.mark_wanted = false;

@@ -114,6 +114,10 @@ tx_sched_rules::outcome tx_sched_rules::try_grant(cycle_t t, std::uint32_t qpn) 
     block(t, qpn, rate_reason_);
     return outcome::parked;
   }
+  if (paused(t, qpn, queue.function)) {
+    stop_requests(t, qpn);
+    return outcome::parked;
+  }
   const std::uint32_t bytes = head.next_bytes();
   const bool fetched = bytes != 0 && !head.item.is_inline;
   stream<packet_item>& output = fetched ? ports_.payload : ports_.direct;

@@ -31,7 +31,7 @@ void tx_sched_rules::hold_response(cycle_t t, const response_item& item) {
 /// Puts the QP in line if its next response may go; else its packets in payload_dma will.
 void tx_sched_rules::line_up(cycle_t t, std::uint32_t qpn) {
   sched_responses& waiting = responses_[qpn];
-  if (waiting.in != response_line::none || waiting.empty()) {
+  if (waiting.in != response_line::none || waiting.empty() || waiting.stopped) {
     return;
   }
   if (!waiting.grantable()) {
@@ -71,6 +71,7 @@ void tx_sched_rules::forget_responses(std::uint32_t qpn) {
   responses_held_ -= waiting.size();
   ends_ -= waiting.ends();
   waiting.reset();
+  waiting.stopped = false;
   leave_line(qpn);
 }
 
@@ -105,7 +106,8 @@ packet_item tx_sched_rules::response_of(cycle_t t, std::uint32_t qpn) {
   return packet;
 }
 
-/// True if the cycle is used: by an answer, or by a QP that had stood in line in a former life.
+/// True if the cycle is used: by an answer, by a QP that has to stop, or by one that had stood in
+/// line in a former life.
 bool tx_sched_rules::grant_control(cycle_t t) {
   if (controls_.empty()) {
     return false;
@@ -116,6 +118,11 @@ bool tx_sched_rules::grant_control(cycle_t t) {
     controls_.pop();
     waiting.in = response_line::none;
     line_up(t, qpn);
+    return true;
+  }
+  if (paused(t, qpn, waiting.front().item.function)) {
+    controls_.pop();
+    stop_responses(t, qpn);
     return true;
   }
   if (!ports_.direct.has_credit(t)) {
@@ -151,6 +158,12 @@ std::int64_t tx_sched_rules::grant_read(cycle_t t, std::uint16_t function) {
   const std::uint32_t qpn = reads_.first(function);
   sched_responses& waiting = responses_[qpn];
   held_response& front = waiting.front();
+  if (paused(t, qpn, function)) {
+    reads_.erase(qpn);
+    stop_responses(t, qpn);
+    wake(t + 1);
+    return -1;
+  }
   const bool fetched = front.item.length != 0;
   stream<packet_item>& output = fetched ? ports_.payload : ports_.direct;
   if (!output.has_credit(t)) {

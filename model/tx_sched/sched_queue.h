@@ -93,10 +93,12 @@ struct sched_queue {
   bool ready = false;       ///< it was moved to RTS
   bool ipv6 = false;        ///< of its path
   bool tagged = false;
-  bool reliable = true;  ///< RC: packets are acknowledged
-  bool reset = false;    ///< what still comes in is dropped
-  bool error = false;    ///< everything is flushed
-  bool failed = false;   ///< a WQE failed; what is behind it is flushed, unless the queue goes back
+  std::uint8_t priority = 0;  ///< of its path
+  bool stopped = false;       ///< parked because that is paused
+  bool reliable = true;       ///< RC: packets are acknowledged
+  bool reset = false;         ///< what still comes in is dropped
+  bool error = false;         ///< everything is flushed
+  bool failed = false;  ///< a WQE failed; what is behind it is flushed, unless the queue goes back
   bool draining = false;     ///< SQD: no WQE begins
   bool invalidates = false;  ///< it has ended keys: those of its works are looked at again
   bool mark_wanted = false;  ///< the requester is to be told when nothing begun is left

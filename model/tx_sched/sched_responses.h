@@ -89,6 +89,7 @@ class sched_responses {
 
   response_line in = response_line::none;
   std::uint16_t function = 0;  ///< ... of which it stands in line
+  bool stopped = false;        ///< in none, because its priority is paused
 
  private:
   struct end_of_read {

@@ -66,7 +66,8 @@ tx_sched_rules::tx_sched_rules(nic_shared& nic, trace_site site, const tx_sched_
       sent_reason_(nic.context.trace.intern("credit:" + io.sent.name())),
       invalidate_reason_(nic.context.trace.intern("credit:" + io.invalidations.name())),
       answered_reason_(nic.context.trace.intern("credit:" + io.answered.name())),
-      data_reason_(nic.context.trace.intern("payload_read")) {
+      data_reason_(nic.context.trace.intern("payload_read")),
+      pause_reason_(nic.context.trace.intern("pause")) {
   const auto name_hold = [this](sched_hold hold, std::string_view reason) {
     hold_reasons_[static_cast<std::size_t>(hold)] = context_.trace.intern(reason);
   };
@@ -156,9 +157,12 @@ void tx_sched_rules::settle(cycle_t t) {
   if (const auto item = std::exchange(limit_.taken, {})) {
     limit(t, *item);
   }
+  mark_waits_ = false;
+  note_waits_ = false;
   send_marks(t);
   send_notes(t);
   report_failures(t);
+  let_go(t);
   sweep();
   let_in(t);
   let_rates_in(t);
@@ -184,12 +188,9 @@ void tx_sched_rules::settle(cycle_t t) {
   if (responses_were_full_ && !responses_full()) {
     wake(t + 1);
   }
-  if (!marks_.empty() || !noting_.empty()) {
-    if (ports_.sent.has_credit(t)) {
-      wake(t + 1);
-    } else {
-      ports_.sent.ask_credit(t);
-    }
+  // Whoever is first now looks for room in the next cycle, however often anybody looks here.
+  if ((!marks_.empty() && !mark_waits_) || (!noting_.empty() && !note_waits_)) {
+    wake(t + 1);
   }
 }
 
@@ -200,6 +201,7 @@ void tx_sched_rules::command(cycle_t t, const qp_command& item) {
   const auto works = static_cast<unsigned>(queue.works.size());
   queue.ipv6 = item.ipv6;
   queue.tagged = item.tagged;
+  queue.priority = item.priority;
   switch (static_cast<qp_state>(item.state)) {
     case qp_state::Rts:
       if (queue.draining) {

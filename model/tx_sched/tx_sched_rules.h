@@ -2,9 +2,9 @@
 // outputs alone, and all that it holds is bounded.
 //
 // In a cycle, each seeing what the one before did: the virtual ports, a command, a control, a
-// packet that has left payload_dma, a work request, a response, marks, held notes, failures,
-// functions whose rate lets them send again, the grant, answers that have left, QPs that find a
-// place.
+// packet that has left payload_dma, a work request, a response, marks, held notes, failures, one
+// queue whose priority may send again, functions whose rate lets them send again, the grant,
+// answers that have left, QPs that find a place.
 #pragma once
 
 #include <algorithm>
@@ -18,6 +18,7 @@
 #include "common/items.h"
 #include "common/level.h"
 #include "common/nic_shared.h"
+#include "common/pfc_frame.h"
 #include "common/rate_items.h"
 #include "common/ring.h"
 #include "common/stream.h"
@@ -64,13 +65,18 @@ struct tx_sched_ports {
   // Of rate control, if there is any; the RTL has none.
   stream<rate_limit>* limits = nullptr;
   stream<rate_charge>* charges = nullptr;
+  // Priorities that get no grants; without them all do.
+  level<std::uint8_t>* paused = nullptr;   ///< from rx_mac
+  level<std::uint8_t>* crowded = nullptr;  ///< from tx_mac: too much of them is on its way
 
   [[nodiscard]] std::vector<stream_base*> all() const {
     return {&work,   &acknowledges, &left,      &commands,      &controls, &payload,
             &direct, &sent,         &refetches, &invalidations, &failures, &answered};
   }
 
-  [[nodiscard]] twin_levels levels() const { return {&vports}; }
+  [[nodiscard]] twin_levels levels() const {
+    return {.vports = &vports, .paused = paused, .crowded = crowded};
+  }
 };
 
 class tx_sched_rules final : public twin_rules {
@@ -161,6 +167,13 @@ class tx_sched_rules final : public twin_rules {
   void resume(cycle_t t, std::uint32_t qpn);
   void let_rates_in(cycle_t t);
   bool grant_cnp(cycle_t t);
+  // Pauses (pauses.cpp)
+  [[nodiscard]] std::uint8_t halted(cycle_t t) const;
+  [[nodiscard]] bool paused(cycle_t t, std::uint32_t qpn, std::uint16_t function) const;
+  [[nodiscard]] unsigned priority_of(cycle_t t, std::uint32_t qpn, std::uint16_t function) const;
+  void stop_requests(cycle_t t, std::uint32_t qpn);
+  void stop_responses(cycle_t t, std::uint32_t qpn);
+  void let_go(cycle_t t);
 
   // Requests (requests.cpp)
   std::int64_t grant_request(cycle_t t, std::uint16_t function);
@@ -243,9 +256,13 @@ class tx_sched_rules final : public twin_rules {
   ring<response_failure> failures_;
   ring<response_left> answered_;
   std::uint64_t order_ = 0;
-  unsigned held_ = 0;    ///< slots: work requests, those of QPs in SQD excepted
-  unsigned works_ = 0;   ///< work requests
-  unsigned notes_ = 0;   ///< held
+  // By priority: QPs that stopped because of it. One that does not stand still any more is a gap.
+  std::array<ring<std::uint32_t>, PriorityCount> stopped_requests_;
+  std::array<ring<std::uint32_t>, PriorityCount> stopped_responses_;
+  std::uint8_t stopped_ = 0;  ///< priorities of which there are any
+  unsigned held_ = 0;         ///< slots: work requests, those of QPs in SQD excepted
+  unsigned works_ = 0;        ///< work requests
+  unsigned notes_ = 0;        ///< held
   unsigned inside_ = 0;  ///< packets of requests in payload_dma: each may fail, and lead to a note
   unsigned reads_inside_ = 0;
   unsigned ends_ = 0;  ///< saved READs whose last packet is there
@@ -255,7 +272,9 @@ class tx_sched_rules final : public twin_rules {
   const std::uint32_t ack_interval_;
   cycle_t settled_ = NeverCycle;
   cycle_t next_ = NeverCycle;
-  cycle_t sent_free_ = 0;  ///< of the notes' stream: the RTL pushes later
+  cycle_t sent_free_ = 0;    ///< of the notes' stream: the RTL pushes later
+  bool mark_waits_ = false;  ///< the first in line has found no room in this cycle
+  bool note_waits_ = false;
   bool slots_were_full_ = false;
   bool responses_were_full_ = false;
   bool cnps_were_full_ = false;
@@ -275,6 +294,7 @@ class tx_sched_rules final : public twin_rules {
   name_id invalidate_reason_;
   name_id answered_reason_;
   name_id data_reason_;
+  name_id pause_reason_;
   std::array<name_id, SchedHolds> hold_reasons_{};
 };
 

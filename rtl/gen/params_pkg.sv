@@ -168,6 +168,17 @@ package params_pkg;
   localparam int unsigned NicErrorPolls = 50;
   // receive buffer for frames that wait to enter the parser [B]
   localparam int unsigned NicRxBufferBytes = 262144;
+  // priorities with PFC, bit n for priority n: those that are paused when the other end asks, and
+  // for whose frames it is asked
+  localparam int unsigned NicPfcPriorities = 24;
+  // bytes of a priority in the receive buffer at which its sender is to pause; 0: its share of
+  // the buffer without the headroom of the cable [B]
+  localparam int unsigned NicPfcXoffBytes = 0;
+  // bytes at which it may go on; 0: half of those at which it stops [B]
+  localparam int unsigned NicPfcXonBytes = 0;
+  // stall prevention: who has asked for a pause for so long asks for no more, and drops what
+  // finds no room; 0: never [ms]
+  localparam int unsigned NicPfcStallMs = 8000;
   // packets between AckReq inside a message
   localparam int unsigned NicAckReqInterval = 64;
   // packets of a QP in flight without an acknowledge, at most; a READ counts those of its

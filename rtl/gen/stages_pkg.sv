@@ -120,12 +120,15 @@ package stages_pkg;
   localparam int unsigned PacketBuilderCtxReadDepth = 8;
   localparam int unsigned PacketBuilderSlots = 64;
 
-  // FCS, serialisation
+  // FCS, serialisation, pause by priority
   localparam int unsigned TxMacLatency = 20;
   localparam int unsigned TxMacInitiationInterval = 1;
   localparam int unsigned TxMacDepth = 132;
   localparam int unsigned TxMacOutstanding = 0;
   localparam int unsigned TxMacMaxBeats = 66;
+  localparam int unsigned TxMacParkBeats = 4096;
+  localparam int unsigned TxMacParkLow = 1024;
+  localparam int unsigned TxMacControlDepth = 16;
 
   // rate of each QP by DCQCN: what CNPs, bytes and time do to it
   localparam int unsigned DcqcnLatency = 6;
@@ -147,7 +150,8 @@ package stages_pkg;
   localparam int unsigned RateControlFlows = 256;
   localparam int unsigned RateControlCnps = 8;
 
-  // FCS check, receive buffer, for frames from the wire and for looped ones
+  // FCS check, receive buffer, for frames from the wire and for looped ones; PFC, received and
+  // asked for
   localparam int unsigned RxMacLatency = 20;
   localparam int unsigned RxMacInitiationInterval = 1;
   localparam int unsigned RxMacDepth = 132;

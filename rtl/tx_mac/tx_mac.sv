@@ -1,5 +1,6 @@
 // tx_mac: the last stage before the wire. Takes a frame when the serializer will be free within the
 // cycle in which its first bit is due, computes its FCS, and hands it on after the fixed latency.
+// A frame of a paused priority is taken at once and put aside.
 // Cycle by cycle the same as model/tx_mac.cpp; docs/stages/tx_mac.md has the timing.
 `include "assertions.svh"
 
@@ -11,6 +12,10 @@ module tx_mac (
     output logic                     frame_ready_o,  // it is taken - packet_builder
     input  streams_pkg::frame_beat_t frame_i,        // the beat - packet_builder
 
+    input  logic                     control_valid_i,  // a PFC frame, one beat - rx_mac
+    output logic                     control_ready_o,  // it is taken - rx_mac
+    input  streams_pkg::frame_beat_t control_i,        // the frame - rx_mac
+
     output logic                     wire_valid_o,  // a beat of a frame - serializer
     input  logic                     wire_ready_i,  // it is taken, always - serializer
     output streams_pkg::wire_beat_t  wire_o,        // the beat, FCS in the last - serializer
@@ -18,6 +23,9 @@ module tx_mac (
 
     input logic [12:0] byte_cost_i,     // what a byte costs on the wire - straps
     input logic [18:0] cycle_credit_i,  // what a cycle of the wire is worth - straps
+    input logic [ 7:0] paused_i,        // priorities that must not send - rx_mac
+
+    output logic [7:0] crowded_o,  // priorities with too many frames aside - tx_sched
 
     output logic busy_o  // 0: an edge without a transfer changes no flop - clock gate
 );
@@ -28,29 +36,122 @@ module tx_mac (
   localparam int unsigned PtrWidth = $clog2(Latency);
   localparam int unsigned Slots = 2 ** PtrWidth;
 
+  function automatic logic [6:0] beats_of(input logic [12:0] length);
+    return 7'((length + 13'(BeatBytes - 1)) / 13'(BeatBytes));
+  endfunction
+
+  typedef struct packed {
+    logic [31:0] trace_id;
+    logic [15:0] function_id;
+    logic [12:0] length;
+    logic [2:0] pcp;
+    logic first_packet;
+    logic last_packet;
+    logic first;
+    logic last;
+    logic [8*BeatBytes-1:0] data;
+  } slot_t;
+
   // Taking
   // ----------------------------------------------------------------------------------------------
-  logic take, first, last;
-  logic in_frame_q;        // beats of a frame are still to come
-  logic [12:0] left_q;     // bytes of it that are in them
-  logic [12:0] left;       // bytes from this beat on
-  logic [6:0] beat_bytes;  // of this beat
-  logic wire_busy;         // the serializer is not free in time
-  logic owes;              // or will be busy for a while yet
+  logic take, first;
+  logic in_frame_q;          // beats of a frame are still to come
+  logic aside_q, aside;      // it is put aside
+  logic wire_busy;           // the serializer is not free in time
+  logic owes;                // or will be busy for a while yet
+  logic free;                // a frame can begin its way
+  logic take_control;        // a PFC frame does
+  logic resume, resuming_q;  // one from aside does, or is on its way
+  logic park_ready, park_room;
+  logic direct;              // a beat that is not put aside comes
 
-  assign frame_ready_o = in_frame_q || !wire_busy;
+  assign free = !wire_busy && !(in_frame_q && !aside_q) && !resuming_q;
+  assign control_ready_o = free;
+  assign take_control = control_valid_i && free;
+  assign resume = free && !control_valid_i && park_ready;
+  assign aside = in_frame_q ? aside_q : paused_i[frame_i.pcp];
+  assign frame_ready_o = in_frame_q || (aside ? park_room : free && !control_valid_i && !park_ready);
   assign take = frame_valid_i && frame_ready_o;
   assign first = take && !in_frame_q;
-  assign last = take && frame_i.last;
-  assign left = in_frame_q ? left_q : frame_i.length;
-  assign beat_bytes = left > 13'(BeatBytes) ? 7'(BeatBytes) : left[6:0];
+  assign direct = take && !aside;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       in_frame_q <= 1'b0;
-      left_q <= '0;
-    end else if (take) begin
-      in_frame_q <= !frame_i.last;
+      aside_q <= 1'b0;
+      resuming_q <= 1'b0;
+    end else begin
+      if (take) begin
+        in_frame_q <= !frame_i.last;
+        aside_q <= aside;
+      end
+      if (resume || resuming_q) begin
+        resuming_q <= !parked.last;
+      end
+    end
+  end
+
+  slot_t coming, parked, entering;
+
+  assign coming.trace_id = frame_i.trace_id;
+  assign coming.function_id = frame_i.function_id;
+  assign coming.length = frame_i.length;
+  assign coming.pcp = frame_i.pcp;
+  assign coming.first_packet = frame_i.first_packet;
+  assign coming.last_packet = frame_i.last_packet;
+  assign coming.first = first;
+  assign coming.last = frame_i.last;
+  assign coming.data = frame_i.data;
+
+  tx_mac_park #(
+      .Width($bits(slot_t))
+  ) u_park (
+      .clk_i,
+      .rst_ni,
+      .paused_i,
+      .in_priority_i(frame_i.pcp),
+      .in_beats_i   (beats_of(frame_i.length)),
+      .in_first_i   (first && aside),
+      .in_valid_i   (take && aside),
+      .in_beat_i    (coming),
+      .room_o       (park_room),
+      .ready_o      (park_ready),
+      .out_first_i  (resume),
+      .out_next_i   (resuming_q),
+      .out_beats_i  (beats_of(parked.length)),
+      .out_beat_o   (parked),
+      .crowded_o
+  );
+
+  // What goes on its way
+  // ----------------------------------------------------------------------------------------------
+  logic enter;             // a beat does
+  logic [12:0] left_q;     // bytes of the frame that are still to come
+  logic [12:0] left;       // bytes from this beat on
+  logic [6:0] beat_bytes;  // of this beat
+
+  assign enter = direct || take_control || resume || resuming_q;
+
+  always_comb begin
+    entering = resume || resuming_q ? parked : coming;
+    if (take_control) begin
+      entering.trace_id = control_i.trace_id;
+      entering.function_id = control_i.function_id;
+      entering.length = control_i.length;
+      entering.pcp = control_i.pcp;
+      entering.first_packet = control_i.first_packet;
+      entering.last_packet = control_i.last_packet;
+      entering.first = 1'b1;
+      entering.last = 1'b1;
+      entering.data = control_i.data;
+    end
+  end
+
+  assign left = entering.first ? entering.length : left_q;
+  assign beat_bytes = left > 13'(BeatBytes) ? 7'(BeatBytes) : left[6:0];
+
+  always_ff @(posedge clk_i) begin
+    if (enter) begin
       left_q <= left - 13'(beat_bytes);
     end
   end
@@ -58,8 +159,8 @@ module tx_mac (
   tx_mac_pacer u_pacer (
       .clk_i,
       .rst_ni,
-      .first_i       (first),
-      .length_i      (frame_i.length),
+      .first_i       (enter && entering.first),
+      .length_i      (entering.length),
       .byte_cost_i,
       .cycle_credit_i,
       .wire_busy_o   (wire_busy),
@@ -78,12 +179,12 @@ module tx_mac (
   logic [31:0] crc_q, crc_next;
 
   always_ff @(posedge clk_i) begin
-    if (take) begin
-      crc_first_q <= first;
-      crc_last_q  <= last;
+    if (enter) begin
+      crc_first_q <= entering.first;
+      crc_last_q  <= entering.last;
       crc_bytes_q <= beat_bytes;
       crc_slot_q  <= write_q;
-      crc_data_q  <= frame_i.data;
+      crc_data_q  <= entering.data;
     end
   end
 
@@ -104,19 +205,7 @@ module tx_mac (
 
   // The way through
   // ----------------------------------------------------------------------------------------------
-  typedef struct packed {
-    logic [31:0] trace_id;
-    logic [15:0] function_id;
-    logic [12:0] length;
-    logic [2:0] pcp;
-    logic first_packet;
-    logic last_packet;
-    logic first;
-    logic last;
-    logic [8*BeatBytes-1:0] data;
-  } slot_t;
-
-  slot_t entering, leaving;
+  slot_t leaving;
   logic [$bits(entering)-1:0] beat_mem[Slots];
   logic [31:0] fcs_mem[Slots];
   logic leave;
@@ -125,18 +214,9 @@ module tx_mac (
 
   assign leave = under_way_q[Latency-2];
   assign leaving = beat_mem[read_q];
-  assign entering.trace_id = frame_i.trace_id;
-  assign entering.function_id = frame_i.function_id;
-  assign entering.length = frame_i.length;
-  assign entering.pcp = frame_i.pcp;
-  assign entering.first_packet = frame_i.first_packet;
-  assign entering.last_packet = frame_i.last_packet;
-  assign entering.data = frame_i.data;
-  assign entering.first = first;
-  assign entering.last = last;
 
   always_ff @(posedge clk_i) begin
-    if (take) begin
+    if (enter) begin
       beat_mem[write_q] <= entering;
     end
     if (under_way_q[0] && crc_last_q) begin
@@ -166,8 +246,8 @@ module tx_mac (
       under_way_q <= '0;
       wire_valid_q <= 1'b0;
     end else begin
-      under_way_q <= {under_way_q[Latency-3:0], take};
-      if (take) begin
+      under_way_q <= {under_way_q[Latency-3:0], enter};
+      if (enter) begin
         write_q <= write_q + 1'b1;
       end
       if (leave) begin
@@ -182,11 +262,12 @@ module tx_mac (
   assign wire_valid_o = wire_valid_q;
   assign wire_o = wire_q;
   assign wire_push_o = leave;
-  assign busy_o = owes || under_way_q != '0;
+  assign busy_o = owes || under_way_q != '0 || park_ready;
 
   // The serializer has taken the beat before: the pacer saw to it that there is time for each.
   `CARILLON_ASSERT(!leave || !wire_valid_o || wire_ready_i)
   `CARILLON_ASSERT(!take || (frame_i.first == first && !frame_i.looped))
-  `CARILLON_ASSERT(!last || left <= 13'(BeatBytes))
+  `CARILLON_ASSERT(!take_control || (control_i.first && control_i.last && !control_i.looped))
+  `CARILLON_ASSERT(!enter || !entering.last || left <= 13'(BeatBytes))
 
 endmodule

@@ -70,6 +70,8 @@ class tx_sched_bench : public testing::TestWithParam<int> {
       bool rated = false)
       : bench(static_cast<std::uint64_t>(GetParam()), params),
         vports(bench.context.clock, "vports", std::move(table)),
+        paused(bench.context.clock, "paused", 0),
+        crowded(bench.context.clock, "crowded", 0),
         ports{bench.port<work_item>("work", 48, 16),
               bench.port<response_item>("acknowledges"),
               bench.port<payload_left>("left", 64),
@@ -84,7 +86,9 @@ class tx_sched_bench : public testing::TestWithParam<int> {
               bench.port<response_left>("answered", 8),
               vports,
               rated ? &bench.port<rate_limit>("limits") : nullptr,
-              rated ? &bench.port<rate_charge>("charges") : nullptr},
+              rated ? &bench.port<rate_charge>("charges") : nullptr,
+              &paused,
+              &crowded},
         dut("tx_sched", bench.nic, ports),
         works("works", bench, ports.work),
         acknowledges("acknowledges", bench, ports.acknowledges),
@@ -217,6 +221,8 @@ class tx_sched_bench : public testing::TestWithParam<int> {
 
   stage_bench bench;
   level<vport_table> vports;
+  level<std::uint8_t> paused;
+  level<std::uint8_t> crowded;
   tx_sched::ports ports;
   tx_sched dut;
   source<work_item> works;

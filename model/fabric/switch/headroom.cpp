@@ -1,7 +1,5 @@
 #include "fabric/switch/headroom.h"
 
-#include <array>
-
 #include "fabric/wire_link.h"
 #include "gen/wire.h"
 
@@ -9,30 +7,12 @@ namespace carillon {
 
 namespace {
 
-struct response {
-  std::uint64_t rate_gbps;
-  std::uint64_t quanta;
-};
-
-// 10 Gb/s: the 60 quanta of all but 10GBASE-T.
-constexpr std::array<response, 8> Responses = {
-    {{1, 2}, {10, 60}, {25, 80}, {40, 118}, {50, 147}, {100, 394}, {200, 453}, {400, 905}}};
-
 /// Bytes that pass in a time, the last one counted whole.
 std::uint64_t bytes_in(ps_t time, const wire_speed& speed) {
   return (time * speed.denominator + speed.numerator - 1) / speed.numerator;
 }
 
 }  // namespace
-
-std::uint64_t standard_response_quanta(std::uint64_t rate_gbps) {
-  for (const response& each : Responses) {
-    if (rate_gbps <= each.rate_gbps) {
-      return each.quanta;
-    }
-  }
-  return Responses.back().quanta;
-}
 
 std::uint64_t headroom_bytes(const switch_settings& settings, const switch_port_settings& port) {
   const wire_speed speed = wire_speed::of_gbps(static_cast<std::int64_t>(port.rate_gbps));

@@ -23,10 +23,6 @@
 
 namespace carillon {
 
-/// Pause quanta that a station may take to stop after a PAUSE or PFC frame, by rate: IEEE 802.3
-/// 31B.3.7. A rate between two of the table's gets those of the one above, a higher one the most.
-std::uint64_t standard_response_quanta(std::uint64_t rate_gbps);
-
 /// Of one lossless priority of one port.
 std::uint64_t headroom_bytes(const switch_settings& settings, const switch_port_settings& port);
 

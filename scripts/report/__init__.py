@@ -1,0 +1,1 @@
+"""Behind `carillon report`: a run or a sweep as one self-contained HTML file."""

@@ -1,0 +1,1 @@
+"""Behind `carillon sweep`: Snakemake runs the points, one table holds what they found."""
