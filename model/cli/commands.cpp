@@ -87,6 +87,7 @@ struct run_arguments {
   std::string window;
   std::string rtl_clock;
   std::string profile;
+  bool ignore_sweep = false;
   bool pcap = false;
   bool waves = false;
   bool json = false;
@@ -161,6 +162,8 @@ void add_run(CLI::App& app, run_arguments& to) {
   run->add_option("--window", to.window,
                   "Trace only this stretch: nanoseconds (1000:5000), or messages by id (m5:m9)")
       ->type_name("FROM:TO");
+  run->add_flag("--ignore-sweep", to.ignore_sweep,
+                "Run a scenario with [sweep] once, as if it had none");
   run->add_flag("--pcap", to.pcap, "Write the packets on the wire to wire.pcapng");
   run->add_flag("--waves", to.waves, "Write an FST file of each RTL stage, in the same window");
   run->add_flag("--json", to.json, "Print summary.json instead of the table");
@@ -313,7 +316,9 @@ int run_scenario_command(run_arguments& from) {
     from.overrides.profile = from.profile;
   }
   scenario what = load_scenario(from.file, from.overrides);
-  refuse_open_sweep(what);
+  if (!from.ignore_sweep) {
+    refuse_open_sweep(what);
+  }
   what.trace = trace_of(what, from);
   run_options options;
   options.out =

@@ -30,7 +30,7 @@ void add_compare_command(CLI::App& app) {
   compare->add_option("--tolerance", "Worse by up to this is no regression (default: 0)")
       ->type_name("PERCENT")
       ->check(CLI::NonNegativeNumber);
-  compare->add_flag("--json", "For programs");
+  compare->add_flag("--json")->description("For programs");
   compare->footer(Footer);
 }
 

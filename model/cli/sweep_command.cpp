@@ -1,6 +1,7 @@
 #include "cli/sweep_command.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fmt/format.h>
@@ -150,8 +151,8 @@ void add_sweep_command(CLI::App& app) {
                    "in CARILLON_SUBMIT")
       ->type_name("slurm|generic")
       ->check(CLI::IsMember({"slurm", "generic"}));
-  sweep->add_flag("--retry", "Run points that failed once more");
-  sweep->add_flag("--quiet", "Print only what is wrong");
+  sweep->add_flag("--retry")->description("Run points that failed once more");
+  sweep->add_flag("--quiet")->description("Print only what is wrong");
   sweep->footer(Footer);
 }
 
@@ -189,8 +190,8 @@ void refuse_open_sweep(const scenario& what) {
   }
   const sweep_axis& first = what.sweep.axes.front();
   throw config_error(fmt::format(
-      "{}: {}: is swept; `carillon sweep` runs all points, `carillon run` one with each key "
-      "fixed: --set {}={}",
+      "{}: {}: is swept; `carillon sweep` runs all points; `carillon run` one, with --set {}={} or "
+      "--ignore-sweep",
       first.where, first.key, first.key, first.values.front()));
 }
 

@@ -174,9 +174,9 @@ def advantage_map(data, metric, title, more_is_better):
         hovertemplate=f"{short(axes[0])} %{{customdata[0]}}, {short(axes[1])} "
                       "%{customdata[1]}: %{z:+.1f} %<extra></extra>")
     for (x, y), value in found.items():
+        ink = "white" if abs(value) > 0.6 * largest else colours.INK
         chart.add_annotation(x=columns.index(x), y=rows.index(y), text=f"{value:+.0f} %",
-                             showarrow=False, font={"size": 12, "color": "white" if abs(value) > 0.6 * largest
-                                   else colours.INK})
+                             showarrow=False, font={"size": 12, "color": ink})
     style.apply(chart, title=title, x=axes[0], y=axes[1], height=150 + 44 * len(rows))
     for update, ticks in ((chart.update_xaxes, columns), (chart.update_yaxes, rows)):
         update(tickvals=list(range(len(ticks))), ticktext=[f"{tick:,}" for tick in ticks],

@@ -15,7 +15,7 @@ def command(whole, point, folder):
     words = [os.environ["CARILLON_BINARY"], "run", whole["scenario"], *whole["common"]]
     for key, value in point["settings"].items():
         words += ["--set", f"{key}={value}"]
-    return words + ["--out", str(folder), "--quiet"]
+    return words + ["--ignore-sweep", "--out", str(folder), "--quiet"]
 
 
 def run(whole, point):

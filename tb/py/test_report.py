@@ -196,7 +196,7 @@ class what_a_report_needs(unittest.TestCase):
         self.assertIn("no such folder", self.refused(self.folder / "absent"))
 
     def test_a_file_that_is_no_trace_is_refused(self):
-        carillon_runs.run(carillon_runs.ROOT / "scenarios/first_write.toml", self.folder)
+        carillon_runs.run(carillon_runs.ROOT / "scenarios/ping_pong.toml", self.folder)
         (self.folder / "trace.sqlite").write_text("no database, but long enough to be read " * 20)
         self.assertIn("trace.sqlite: is no trace", self.refused(self.folder))
 
