@@ -176,6 +176,10 @@ class isolated_function : public function_commands {
          [](auto) { return port_command(ModifyVportState, {}, VportStateEswitch, 1); }},
         {QueryVportCounter, "other", BadParameter, [](auto other) { return count(other); }},
         {QueryVportCounter, "chip", BadParameter, [](auto) { return count(VportUplink); }},
+        {QueryCongParams, "port", BadOperation,
+         [](auto) { return simple(QueryCongParams, CongReactionPoint); }},
+        {ModifyCongParams, "port", BadOperation,
+         [](auto) { return simple(ModifyCongParams, CongNotificationPoint); }},
     };
     return All;
   }

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <vector>
 
+#include "common/congestion.h"
 #include "dcqcn/dcqcn.h"
 #include "dcqcn/fixed_point.h"
 #include "tb/common/stage_bench.h"
@@ -66,6 +67,13 @@ class bench_of_rates : private bench::stage_bench {
     item.qpn = qpn;
     item.op = op;
     item.value = value;
+    commands_.at(at, item, 1, false);
+  }
+
+  void modify(cycle_t at, const roce_ecn_rp& parameters) {
+    rate_command item;
+    item.kind = rate_command_kind::reaction;
+    item.rp = parameters;
     commands_.at(at, item, 1, false);
   }
 
@@ -200,6 +208,25 @@ TEST(rate_control, a_written_rate_holds_until_something_happens) {
   b.command(Us, rate_command_kind::write, Qpn, rate_op::Current, sixteenths(4));
   b.run(2 * Us);
   EXPECT_THAT(b.rates(), ElementsAre(sixteenths(4)));
+}
+
+/// The vendor cuts at the end of the monitor period of 4 us, and at once if there is none.
+TEST(rate_control, modified_parameters_hold_for_the_next_cnp) {
+  parameters params = paper();
+  params.dcqcn.rule = dcqcn_rule::Vendor;
+  roce_ecn_rp at_once = reaction_parameters(params);
+  at_once.rate_reduce_monitor_period = 0;
+  bench_of_rates b(params);
+  b.cnp(Us);
+  b.modify(20 * Us, at_once);
+  b.cnp(30 * Us, Qpn + 1);
+  b.run(31 * Us);
+  ASSERT_EQ(b.rates().size(), 1U);
+  ASSERT_EQ(b.rates(Qpn + 1).size(), 1U);
+  const std::vector<cycle_t> at = b.times();
+  // Four periods of alpha are over by then, and take a slice each.
+  EXPECT_NEAR(static_cast<double>(at[0]), 5 * Us, 50);
+  EXPECT_NEAR(static_cast<double>(at[1]), 30 * Us, 30);
 }
 
 // Contexts

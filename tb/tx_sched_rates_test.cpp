@@ -216,6 +216,18 @@ TEST_P(tx_sched_rates, a_cnp_goes_before_acknowledges) {
   EXPECT_EQ(direct->items[1].visible, direct->items[0].visible + 1);
 }
 
+TEST_P(tx_sched_rates, a_cnp_waits_while_its_own_priority_is_paused) {
+  bench.run(5);
+  paused.write(5, 1U << 6 | 1U << 3);
+  cnp(10);
+  bench.run(45);
+  EXPECT_THAT(direct->items, IsEmpty());
+  paused.write(50, 1U << 3);
+  bench.run(30);
+  ASSERT_EQ(direct->items.size(), 1U);
+  EXPECT_EQ(direct->items[0].visible, 51U + 5);
+}
+
 TEST_P(tx_sched_rates, a_cnp_for_a_qp_in_reset_is_dropped) {
   commands.at(10, command(Qp, qp_state::Reset));
   cnp(20);

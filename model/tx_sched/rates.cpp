@@ -63,9 +63,9 @@ void tx_sched_rules::let_rates_in(cycle_t t) {
   }
 }
 
-/// CNPs go before everything. True if the cycle is used.
+/// CNPs go before everything, unless their priority is paused. True if the cycle is used.
 bool tx_sched_rules::grant_cnp(cycle_t t) {
-  if (cnps_.empty()) {
+  if (cnps_.empty() || (halted(t) >> cnps_.front().priority & 1) != 0) {
     return false;
   }
   if (!ports_.direct.has_credit(t)) {

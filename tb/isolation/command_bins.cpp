@@ -278,6 +278,11 @@ std::vector<privilege> own_limits() {
        [](hostile h, auto) {
          return decision(Attacker, static_cast<std::uint32_t>(1U << h.random.below(8)), h.random);
        }},
+      {"congestion parameters of the port", BadOperation, Privileged,
+       [](hostile h, auto) {
+         return simple(h.random.chance(1, 2) ? QueryCongParams : ModifyCongParams,
+                       static_cast<std::uint32_t>(h.random.between(1, 3)));
+       }},
       {"link state", BadParameter, Privileged,
        [](hostile h, auto) { return own_link(static_cast<std::uint8_t>(h.random.below(2))); }},
       {"counters of the chip", BadParameter, Privileged,
