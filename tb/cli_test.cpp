@@ -58,6 +58,7 @@ TEST(cli, help_is_golden) {
   std::string text;
   for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--help"},
                                                     {"run", "--help"},
+                                                    {"perftest", "--help"},
                                                     {"devinfo", "--help"},
                                                     {"lockstep", "--help"},
                                                     {"config-space", "--help"},
@@ -99,6 +100,11 @@ TEST(cli, mistakes_exit_2_with_one_message) {
                      "device.NUM_OF_VFS=2"},
                     "2 VFs that nobody uses");
   expect_user_error({"config-space", "--vfs", "999"}, "--vfs");
+  expect_user_error({"perftest"}, "TEST");
+  expect_user_error({"perftest", "ib_wirte_lat"}, "`ib_write_lat`");
+  expect_user_error({"perftest", "ib_write_lat", "-q", "4"}, "-q: only of a bandwidth test");
+  expect_user_error({"ib_write_bw", "--report_gbit"}, "`--report_gbits`");
+  expect_user_error({"ib_write_lat", "--profile", "cx7"}, "cx7-200g");
   expect_user_error({"run", "scenarios/ping_pong.toml", "--trace-from", "5", "--trace-to", "4"},
                     "--trace-from");
   expect_user_error({"run", "scenarios/ping_pong.toml", "--window", "m5:9"}, "both messages");

@@ -122,7 +122,7 @@ std::pair<double, double> seen_by_a_visitor(const burst_stream& load, ps_t limit
   double waited = 0;
   int waits = 0;
   for (int i = 0; i < Draws; ++i) {
-    now += draw_exponential(random, 20 * Us);
+    now += draw_exponential(random, 6 * Us);
     const ps_t begin = server.enter(now, 0);
     waited += static_cast<double>(begin - now);
     waits += begin > now ? 1 : 0;

@@ -428,7 +428,7 @@ int run_command(const std::vector<std::string>& arguments) {
     print(chosen.empty() ? app.help() : chosen.front()->help("carillon"));
     return static_cast<int>(exit_code::ok);
   } catch (const CLI::ParseError& error) {
-    refuse(app, error, arguments);
+    refuse(app, error, with_perftest(arguments));
   }
 
   const std::string command = app.get_subcommands().front()->get_name();
