@@ -83,9 +83,14 @@ def stages_by_percentile(trace, ranked):
         chart.add_annotation(x=label, y=total, text=style.ns(total), showarrow=False,
                              yanchor="bottom", yshift=3, font={"size": 12})
     style.apply(chart, title="Stages of the messages at the percentiles", y="time on the path (ns)",
-                height=470, barmode="stack", bargap=0.35)
+                height=stacked_height(chart), barmode="stack", bargap=0.35)
     chart.update_yaxes(tickformat=",")
     return chart
+
+
+def stacked_height(chart):
+    """So that the legend needs no scrolling."""
+    return max(470, 150 + LEGEND_LINE * sum(bar.showlegend is not False for bar in chart.data))
 
 
 def stacked_stages(labels, columns):

@@ -120,7 +120,8 @@ def points_overview(run):
                 for stage, facts in point.facts["stages"].items()} for point in points]
     stages = breakdown.stacked_stages(labels, columns)
     style.apply(stages, title=f"Stages of {run.latency}, mean of all messages",
-                y="time on the path (ns)", height=480, barmode="stack", bargap=0.3)
+                y="time on the path (ns)", height=breakdown.stacked_height(stages),
+                barmode="stack", bargap=0.3)
     stages.update_yaxes(tickformat=",")
     return [page.section("All points", "Latency percentiles, and the stages that they are made "
                          "of. Hatched: waiting. Each point has its own part below.",

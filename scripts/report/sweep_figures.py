@@ -119,11 +119,11 @@ def lines(data, metric, title, unit, axes, mark=False):
                             "line": {"width": 2}},
                     hovertemplate=f"crossover at {short(along)} {x:,.4g}: {y:,.4g} {unit}"
                                   "<extra></extra>", **where)
-    style.apply(chart, title=title, height=110 + 300 * rows,
-                legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1,
-                        "yanchor": "bottom", "traceorder": "normal"},
-                margin={"l": 60, "r": 20, "t": 100, "b": 56})
-    chart.update_layout(legend_y=1 + 36 / (300 * rows))
+    top = 100 if panel or any(known) else 50
+    style.apply(chart, title=title, height=60 + top + 250 * rows,
+                legend={"orientation": "h", "x": 1, "xanchor": "right", "yanchor": "bottom",
+                        "y": 1 + 36 / (250 * rows), "traceorder": "normal"},
+                margin={"l": 60, "r": 20, "t": top, "b": 56})
     chart.update_xaxes(**{key: value for key, value in _x_axis(data.axes[along]).items()
                           if value is not None})
     for column in range(columns):

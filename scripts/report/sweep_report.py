@@ -57,7 +57,7 @@ def _submit_sections(data, axes):
 
 
 def _general_sections(data, axes):
-    sections = []
+    charts = []
     for metric, title, unit in ((f"latency.{data.latency}.p50", f"{data.latency}, P50", "ns"),
                                 (f"latency.{data.latency}.p999", f"{data.latency}, P99.9", "ns"),
                                 ("rates.goodput_gbps", "Goodput", "Gb/s"),
@@ -67,9 +67,9 @@ def _general_sections(data, axes):
                                  "Context RAM of a VF", "bytes")):
         chart = sweep_figures.lines(data, metric, title, unit, axes) if data.has(metric) else None
         if chart is not None:
-            sections.append(page.section(title, charts=[(f"lines_{metric.replace('.', '_')}",
-                                                         chart)]))
-    return sections
+            charts.append((f"lines_{metric.replace('.', '_')}", chart))
+    note = "".join(f"{key} advances with {short(axes[0])}. " for key in data.followers)
+    return [page.section(f"Over {axes[0]}", note, charts)]
 
 
 def _sensitivity_sections(data):
@@ -85,12 +85,16 @@ def _sensitivity_sections(data):
         if rows == last or not any(change for _, changes in rows for _, change in changes):
             continue  # without noise, the tail is as the median
         last = rows
+        moving = [row for row in rows if any(change for _, change in row[1])]
+        idle = [key for key, _ in rows if key not in dict(moving)]
+        note = ("Each parameter alone, at the smallest and the largest value of the sweep (written "
+                "at the bars; of words, the first and the last), all others as in the scenario.")
+        if idle:
+            note += f" Without any effect: {', '.join(idle)}."
         sections.append(page.section(
-            f"Sensitivity: {title}",
-            "Each parameter alone, at the smallest and the largest value of the sweep (written at "
-            "the bars), all others as in the scenario.",
+            f"Sensitivity: {title}", note,
             [(f"tornado_{metric.replace('.', '_')}", sweep_figures.tornado(
-                rows, f"Sensitivity of {title}", show(base[metric])))]))
+                moving, f"Sensitivity of {title}", show(base[metric])))]))
     return sections
 
 

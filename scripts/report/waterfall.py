@@ -6,7 +6,8 @@ from plotly.subplots import make_subplots
 from report import colours, style
 
 KINDS = (("service", "service"), ("flight", "flight (on a link)"), ("wait", "wait, by reason"))
-NAMED_WAITS = 5
+NAMED_ROWS = 6  # have their waits written beside them
+WIDTH_OF_A_LETTER = 0.0145  # as a share of half a page
 
 
 def merged(way):
@@ -21,15 +22,19 @@ def merged(way):
     return result
 
 
-def _look(kind, stages):
+def _look(kind, stages, borders=None):
+    """`borders`: of each bar, whether it is wide enough for a white one."""
     colour = [colours.of_stage(stage) for stage in stages]
-    look = {"color": colour, "line": {"width": 0.6, "color": "white"}}
+    own = kind == "wait"
+    look = {"color": colour,
+            "line": {"width": 1.2 if own else 0.8,
+                     "color": [each if own or not wide else "white" for each, wide in
+                               zip(colour, borders or [True] * len(colour))]}}
     if kind == "flight":
         look["opacity"] = 0.5
     if kind == "wait":
         look["pattern"] = {"shape": "/", "size": 6, "solidity": 0.4, "fillmode": "overlay",
                            "fgcolor": "white"}
-        look["line"] = {"width": 1.2, "color": colour}
     return look
 
 
@@ -54,7 +59,8 @@ def figure(ways):
                 y=[each.stage for each in own],
                 base=[(each.begin - start) / 1000 for each in own],
                 x=[(each.end - each.begin) / 1000 for each in own],
-                marker=_look(kind, [each.stage for each in own]),
+                marker=_look(kind, [each.stage for each in own],
+                             [(each.end - each.begin) / 1000 > longest / 150 for each in own]),
                 customdata=[[each.place, each.reason or each.kind] for each in own],
                 hovertemplate="<b>%{y}</b> %{customdata[1]}: %{x:,.3f} ns<br>at %{customdata[0]}, "
                               "from %{base:,.3f} ns<extra></extra>")
@@ -73,18 +79,35 @@ def figure(ways):
 
 
 def _name_waits(chart, column, way, longest):
-    """The longest waits carry their reason and length beside their bar."""
+    """Rows with long waits carry the reasons and their lengths beside their bars."""
     start = way[0].begin
-    waits = sorted((each for each in way if each.kind == "wait"),
-                   key=lambda each: (each.begin - each.end, each.begin))
-    for each in waits[:NAMED_WAITS]:
-        length = (each.end - each.begin) / 1000
-        if length < longest / 500:
+    rows = {}
+    for each in way:
+        begin, end, waits = rows.setdefault(each.stage, (each.begin, each.end, {}))
+        if each.kind == "wait":
+            waits[each.reason] = waits.get(each.reason, 0) + (each.end - each.begin) / 1000
+        rows[each.stage] = (begin, each.end, waits)
+    named = sorted(rows, key=lambda stage: -sum(rows[stage][2].values()))[:NAMED_ROWS]
+    for stage in named:
+        begin, end, waits = rows[stage]
+        if sum(waits.values()) < longest / 500:
             continue
-        begin, end = (each.begin - start) / 1000, (each.end - start) / 1000
-        right = end < 0.62 * longest
-        chart.add_annotation(
-            row=1, col=column, x=end if right else begin, y=each.stage, showarrow=False,
-            xanchor="left" if right else "right", xshift=4 if right else -4,
-            text=f"{each.reason} {style.ns(length)}", font={"size": 11, "color": colours.INK},
-            bgcolor="rgba(255,255,255,0.8)", borderpad=1)
+        text = _wait_text(waits)
+        begin, end = (begin - start) / 1000, (end - start) / 1000
+        wide = len(text) * WIDTH_OF_A_LETTER * longest
+        place = {"x": end, "xanchor": "left", "xshift": 4}
+        if end + wide > longest:
+            place = {"x": begin, "xanchor": "right", "xshift": -4}
+            if begin < wide:
+                place = {"x": begin, "xanchor": "left", "xshift": 4}  # on the bars
+        chart.add_annotation(row=1, col=column, y=stage, showarrow=False, text=text,
+                             font={"size": 11, "color": colours.INK},
+                             bgcolor="rgba(255,255,255,0.85)", borderpad=1, **place)
+
+
+def _wait_text(waits):
+    """The two longest, and how many more there are."""
+    longest = sorted(waits.items(), key=lambda each: -each[1])
+    words = [f"{reason.replace('credit:', 'credit ')} {style.ns(ns)}"
+             for reason, ns in longest[:2]]
+    return ", ".join(words) + (f", {len(longest) - 2} more" if len(longest) > 2 else "")
