@@ -25,16 +25,24 @@ constexpr std::uint64_t StoresPerLoad = 4;
 /// Settings change with the seed: the twin gets them by ports.
 parameters settings_of(std::uint64_t seed) {
   static constexpr std::array<std::int64_t, 4> Timeouts = {1000, 300, 60, 17};
-  static constexpr std::array<std::int64_t, 3> Slots = {16, 12, 5};
-  static constexpr std::array<std::int64_t, 5> Pages = {16, 64, 32, 5, 1};
+  static constexpr std::array<std::int64_t, 3> Slots = {12, 16, 5};
+  static constexpr std::array<std::int64_t, 7> Pages = {16, 64, 5, 32, 1, 512, 4096};
   static constexpr std::array<std::int64_t, 4> Vfs = {256, 64, 7, 200};
   parameters params;
   params.uar.bf_timeout_cycles = Timeouts[seed % Timeouts.size()];
+  if (seed % 7 == 3) {
+    params.uar.bf_timeout_cycles = seed % 2 == 0 ? 0x2aaaaaa : 0x5555555;
+  }
   params.uar.bf_slots = Slots[seed % Slots.size()];
   params.nic.uar_pages = Pages[seed % Pages.size()];
+  if (uar_contexts::all_functions(seed)) {
+    params.nic.uar_pages = std::min<std::int64_t>(params.nic.uar_pages, 16);
+  }
   const auto most = static_cast<std::int64_t>(
       spec::Pages / std::bit_ceil(static_cast<std::uint64_t>(params.nic.uar_pages)));
-  params.nic.total_vfs = std::min(Vfs[seed / 2 % Vfs.size()], most - 1);
+  const std::int64_t vfs =
+      uar_contexts::all_functions(seed) ? Vfs.front() : Vfs[seed / 2 % Vfs.size()];
+  params.nic.total_vfs = std::min(vfs, most - 1);
   return params;
 }
 
@@ -72,9 +80,10 @@ class qp_contexts final : public stage {
       return;
     }
     const context_read read = in_.take(t);
-    context_line line{read.trace, read.kind, read.index, read.index < uar_contexts::Qps};
-    if (line.valid) {
-      what_.qps[read.index].pack(line.data.data());
+    const qpc_common* const qp = what_.find(read.index);
+    context_line line{read.trace, read.kind, read.index, qp != nullptr};
+    if (qp != nullptr) {
+      qp->pack(line.data.data());
     }
     cycle_t latency = 4;
     if (pattern_ == bench_pattern::random) {

@@ -12,6 +12,11 @@ namespace {
 /// A reset that lasts so long outlives most of what was under way when it began.
 constexpr cycle_t LongCycles = 300;
 
+/// Bursts that time out so late are ended by a reset of all functions, so long after the last
+/// store.
+constexpr std::int64_t LateTimeout = 1 << 20;
+constexpr cycle_t EndCycles = 5000;
+
 }  // namespace
 
 function_map uar_resets::all_there(const parameters& params) {
@@ -68,6 +73,14 @@ void uar_resets::evaluate(cycle_t t) {
   if (goes_on && next_ <= t) {
     begin(t);
   }
+  if (!goes_on && end_ == 0 && context_.params.uar.bf_timeout_cycles >= LateTimeout) {
+    end_ = t + EndCycles;
+  }
+  if (end_ == t) {
+    for (const std::uint16_t function : functions_) {
+      reset(function, t + 1);
+    }
+  }
   if (map_ != before) {
     io_.functions.write(t, map_);
   }
@@ -76,6 +89,7 @@ void uar_resets::evaluate(cycle_t t) {
     next = end == 0 ? next : std::min(next, end);
   }
   next = vfs_until_ == 0 ? next : std::min(next, vfs_until_);
+  next = end_ <= t ? next : std::min(next, end_);
   next = begun_.empty() ? next : t + 1;
   if (next != NeverCycle) {
     wake(std::max(next, t + 1));
@@ -99,7 +113,9 @@ cycle_t uar_resets::some_time() {
 }
 
 void uar_resets::begin(cycle_t t) {
-  const auto pick = [this] { return functions_[random_.below(functions_.size())]; };
+  const auto pick = [this] {
+    return functions_[random_.chance(1, 16) ? 0 : random_.below(functions_.size())];
+  };
   const std::uint64_t kind = random_.below(16);
   // Of many functions, one alone meets little.
   const std::uint64_t together = functions_.size() > 50 ? 6 : 1;
@@ -146,8 +162,7 @@ void uar_resets::forget(std::uint16_t function) {
 }
 
 void uar_resets::note(const doorbell& bell) {
-  const qpc_common& qp = what_.qps[bell.qpn];
-  pages_.accepted({bell.function, qp.uar_page}, {});
+  pages_.accepted({bell.function, what_.find(bell.qpn)->uar_page}, {});
 }
 
 void uar_resets::took_write(cycle_t t, const mmio_write& item) {
@@ -173,7 +188,8 @@ void uar_resets::took_read(cycle_t t, const mmio_read& item) {
 }
 
 void uar_resets::took_line(cycle_t t, const context_line& line) {
-  cover_.hit_if(line.valid && gone(t, what_.qps[line.index].function_id), "reset.lookup");
+  const qpc_common* const qp = what_.find(line.index);
+  cover_.hit_if(qp != nullptr && gone(t, qp->function_id), "reset.lookup");
 }
 
 }  // namespace carillon

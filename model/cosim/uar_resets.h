@@ -74,6 +74,7 @@ class uar_resets final : public stage {
   std::vector<cycle_t> until_;            ///< by function: its reset ends; 0: it is not being reset
   cycle_t vfs_until_ = 0;                 ///< there are no VFs; 0: there are
   cycle_t next_ = 0;                      ///< the next reset begins
+  cycle_t end_ = 0;                       ///< the last one begins, of all functions; 0: not known
   std::vector<std::uint16_t> begun_;      ///< in the cycle before
 
   // What the pages know, so as to tell what a reset takes from them.

@@ -35,13 +35,14 @@ uar_contexts::uar_contexts(const parameters& params, std::uint64_t seed) {
   for (unsigned i = few ? 2 : 20; i != 0; --i) {
     functions.push_back(static_cast<std::uint16_t>(random.between(0, last_function)));
   }
-  if (seed % 3 == 2) {
+  if (all_functions(seed) || (!few && last >= 63)) {
     functions.resize(last_function + std::size_t{1});
     std::iota(functions.begin(), functions.end(), std::uint16_t{0});
   }
   std::sort(functions.begin(), functions.end());
   functions.erase(std::unique(functions.begin(), functions.end()), functions.end());
-  const std::uint32_t steps = std::min(last, few ? 7U : 1U);
+  const std::uint32_t most = few ? 31 : last >= 63 ? 2 : 1;
+  const std::uint32_t steps = std::min(last, most);
   for (const std::uint16_t function : functions) {
     for (std::uint32_t i = 0; i < steps; ++i) {
       const std::uint32_t from = i * last / steps;
@@ -52,6 +53,7 @@ uar_contexts::uar_contexts(const parameters& params, std::uint64_t seed) {
   }
   for (unsigned i = 0; i < Qps; ++i) {
     const uar_page_id& owner = pages[i % pages.size()];
+    numbers[i] = i + Qps * static_cast<std::uint32_t>(random.below((1U << 24) / Qps));
     qps[i].valid = random.chance(1, 16) ? 0 : 1;
     qps[i].function_id = owner.function;
     qps[i].uar_page = owner.page;
@@ -71,7 +73,7 @@ mmio_write uar_traffic::store(std::size_t page, std::uint32_t offset, std::uint1
 mmio_write uar_traffic::make_write() {
   if (storm_ == 0) {
     storm_ = random_.chance(1, 2) ? 1 : static_cast<unsigned>(random_.below(200));
-    storm_kind_ = static_cast<unsigned>(random_.below(8));
+    storm_kind_ = static_cast<unsigned>(random_.below(9));
   } else {
     --storm_;
   }
@@ -89,7 +91,7 @@ mmio_write uar_traffic::make_write() {
 }
 
 void uar_traffic::begin(std::size_t page) {
-  const unsigned kind = storm_ > 1 ? storm_kind_ : static_cast<unsigned>(random_.below(8));
+  const unsigned kind = storm_ > 1 ? storm_kind_ : static_cast<unsigned>(random_.below(9));
   switch (kind) {
     case 0:
     case 1:
@@ -104,6 +106,9 @@ void uar_traffic::begin(std::size_t page) {
     case 4:
       anything(page);
       break;
+    case 5:
+      one_line(page);
+      break;
     default:
       burst(page);
       break;
@@ -115,17 +120,16 @@ std::uint32_t uar_traffic::pick_qp(std::size_t page) {
   switch (random_.below(24)) {
     case 0:
       cover_.hit("qp.unknown");
-      return static_cast<std::uint32_t>(random_.between(uar_contexts::Qps, (1U << 24) - 1));
+      return what_.numbers[random_.below(uar_contexts::Qps)] ^ (1U << random_.between(12, 23));
     case 1: {
       const std::size_t other = random_.below(pages);
       cover_.hit(what_.pages[other].function == what_.pages[page].function ? "qp.other_page"
                                                                            : "qp.other_function");
-      return static_cast<std::uint32_t>(other);
+      return what_.numbers[other];
     }
     default:
       cover_.hit("qp.owner");
-      return static_cast<std::uint32_t>(page +
-                                        pages * random_.below((uar_contexts::Qps - page) / pages));
+      return what_.numbers[page + pages * random_.below((uar_contexts::Qps - page) / pages)];
   }
 }
 
@@ -133,7 +137,7 @@ void uar_traffic::fill_control(std::uint8_t* bytes, std::size_t page, std::uint8
   ctrl_seg control;
   control.opmod = static_cast<std::uint8_t>(random_.below(256));
   control.wqe_index = static_cast<std::uint16_t>(random_.next());
-  control.opcode = wqe_opcode::RdmaWrite;
+  control.opcode = static_cast<decltype(control.opcode)>(random_.below(256));
   control.qpn = pick_qp(page);
   control.ds = ds;
   control.imm = static_cast<std::uint32_t>(random_.next());
@@ -270,6 +274,17 @@ void uar_traffic::burst(std::size_t page) {
       break;
   }
   scripts_[page].assign(chunks.rbegin(), chunks.rend());
+}
+
+/// As a driver writes a short WQE.
+void uar_traffic::one_line(std::size_t page) {
+  mmio_write item = store(page, Bf, 64);
+  for (std::uint8_t& byte : item.data) {
+    byte = static_cast<std::uint8_t>(random_.next());
+  }
+  fill_control(item.data.data(), page, static_cast<std::uint8_t>(random_.between(1, 4)));
+  cover_.hit("burst.one_line");
+  scripts_[page] = {item};
 }
 
 void uar_traffic::queue(std::size_t page) {

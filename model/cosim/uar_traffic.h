@@ -23,7 +23,17 @@ struct uar_contexts {
 
   uar_contexts(const parameters& params, std::uint64_t seed);
 
+  /// In a run with this seed, all functions are used, and as many as there may be.
+  static bool all_functions(std::uint64_t seed) { return seed % 3 == 2; }
+
+  /// The QP of this number, nullptr if there is none.
+  [[nodiscard]] const qpc_common* find(std::uint32_t qpn) const {
+    const std::size_t index = qpn % Qps;
+    return numbers[index] == qpn ? &qps[index] : nullptr;
+  }
+
   std::vector<uar_page_id> pages;
+  std::array<std::uint32_t, Qps> numbers;  ///< of the QPs, anything above the index
   std::array<qpc_common, Qps> qps;
 };
 
@@ -53,6 +63,7 @@ class uar_traffic {
   void doorbell(std::size_t page);
   void halves(std::size_t page);
   void burst(std::size_t page);
+  void one_line(std::size_t page);
   void queue(std::size_t page);
   void anything(std::size_t page);
   std::vector<mmio_write> cut(std::size_t page, const wqe_draft& wqe, bool small);

@@ -2111,6 +2111,7 @@ enum class bin : std::uint16_t {
   BurstInOrder,
   BurstShuffled,
   BurstOf8ByteStores,
+  BurstOneLine,
   BurstBrokenOff,
   BurstAChunkTwice,
   BurstFirstChunkTwice,
@@ -2177,7 +2178,7 @@ enum class bin : std::uint16_t {
   WaitCreditAnswer,
 };
 
-inline constexpr std::array<coverage_bin_desc, 80> Table = {{
+inline constexpr std::array<coverage_bin_desc, 81> Table = {{
     {"doorbell.whole",
      "a doorbell record written by one store",
      ""},
@@ -2225,6 +2226,9 @@ inline constexpr std::array<coverage_bin_desc, 80> Table = {{
      ""},
     {"burst.of_8_byte_stores",
      "one in the smallest stores",
+     ""},
+    {"burst.one_line",
+     "one of a single store",
      ""},
     {"burst.broken_off",
      "one whose rest never comes",

@@ -33,16 +33,20 @@ module uar_buffers #(
 
   always_comb begin
     used = used_q;
-    for (int unsigned i = 0; i < Buffers; i++) begin
-      if (take_i && next_o == BufferWidth'(i)) begin
-        used[i] = 1'b1;
-      end
-      if ((timeout_i && timeout_buffer_i == BufferWidth'(i)) ||
-          (discard_i && discard_buffer_i == BufferWidth'(i)) ||
-          (refuse_i && refuse_buffer_i == BufferWidth'(i)) ||
-          (leave_i && leave_buffer_i == BufferWidth'(i))) begin
-        used[i] = 1'b0;
-      end
+    if (take_i) begin
+      used[next_o] = 1'b1;
+    end
+    if (timeout_i) begin
+      used[timeout_buffer_i] = 1'b0;
+    end
+    if (discard_i) begin
+      used[discard_buffer_i] = 1'b0;
+    end
+    if (refuse_i) begin
+      used[refuse_buffer_i] = 1'b0;
+    end
+    if (leave_i) begin
+      used[leave_buffer_i] = 1'b0;
     end
   end
 
