@@ -41,10 +41,12 @@ made_of=$({
 if [ "$(cat "$out/made_of" 2>/dev/null)" != "$made_of" ]; then
   rm -rf "$out"
   mkdir -p "$out"
-  # A fault of the clock is none of the logic; so some more are drawn than are kept.
+  # A fault of the clock is none of the logic; so some more are drawn than are kept. Logic that does
+  # nothing, such as the upper bits of a widened constant, goes first: a fault in it is none.
   echo "mutate: $stage: choosing $count mutations with seed $seed"
   yosys -q -p "read_verilog -sv -Irtl/common ${packages[*]} ${sources[*]}
-               hierarchy -check -top $stage; proc; flatten; opt; memory -nordff -nomap; opt_clean
+               hierarchy -check -top $stage; proc; flatten; opt; memory_collect; opt -full; wreduce
+               opt -full; opt_clean
                write_rtlil $out/design.il
                mutate -list $((count + count / 4 + 10)) -seed $seed -o $out/drawn"
   grep -vE -- '-port ([A-Z]+_)?CLK ' "$out/drawn" |
