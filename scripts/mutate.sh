@@ -3,9 +3,10 @@
 # at a time, and the bench must find each.
 # Usage: scripts/mutate.sh STAGE [COUNT] [SEED]   (default: 200 mutations, seed 1)
 # A fault survives if three seeds of traffic, from SEED on, do not find it. TRANSACTIONS=N (20000) of
-# each and JOBS=N (all cores) in the environment change the effort.
-# All mutations are in one netlist, chosen by an input, so it is built once. The results and the list
-# of mutations stay in build/mutations/STAGE.
+# each and JOBS=N (all cores) in the environment change the effort; ONLY="3 17" runs these faults
+# again and keeps what was found of the others, as after a change to the bench.
+# All mutations are in one netlist, chosen by an input, so it is built once, and again only when the
+# twin has changed. The results and the list of mutations stay in build/mutations/STAGE.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,32 +29,52 @@ top=rtl/$stage/$stage.sv
   echo "mutate: COUNT '$count' is not a number from 1 to $(((1 << width) - 1))" >&2
   exit 2
 }
-rm -rf "$out"
-mkdir -p "$out/runs"
-
 mapfile -t packages < <(scripts/rtl_packages.sh)
 mapfile -t sources < <(find rtl/common "$(dirname "$top")" -maxdepth 1 -name '*.sv' | sort)
 [ "$(dirname "$top")" != rtl ] || sources=(rtl/common/*.sv "$top")
 
-# A fault of the clock is none of the logic; so some more are drawn than are kept.
-echo "mutate: $stage: choosing $count mutations with seed $seed"
-yosys -q -p "read_verilog -sv -Irtl/common ${packages[*]} ${sources[*]}
-             hierarchy -check -top $stage; proc; flatten; opt; memory -nordff -nomap; opt_clean
-             write_rtlil $out/design.il
-             mutate -list $((count + count / 4 + 10)) -seed $seed -o $out/drawn"
-grep -vE -- '-port ([A-Z]+_)?CLK ' "$out/drawn" |
-  awk -v seed="$seed" 'BEGIN { srand(seed) } { printf "%.9f %s\n", rand(), $0 }' | sort -n |
-  awk -v count="$count" -v width="$width" 'NR <= count {
-    sub(/^[0-9.]+ mutate /, "mutate -ctrl mutation_i " width " " NR " "); print }' >"$out/list"
+# A netlist is made anew when what it is made of has changed.
+made_of=$({
+  echo "$count $seed"
+  cat "${packages[@]}" "${sources[@]}" rtl/common/*.svh
+} | sha256sum)
+if [ "$(cat "$out/made_of" 2>/dev/null)" != "$made_of" ]; then
+  rm -rf "$out"
+  mkdir -p "$out"
+  # A fault of the clock is none of the logic; so some more are drawn than are kept. Logic that does
+  # nothing, such as the upper bits of a widened constant, goes first: a fault in it is none.
+  echo "mutate: $stage: choosing $count mutations with seed $seed"
+  yosys -q -p "read_verilog -sv -Irtl/common ${packages[*]} ${sources[*]}
+               hierarchy -check -top $stage; proc; flatten; opt; memory_collect; opt -full; wreduce
+               opt -full; opt_clean
+               write_rtlil $out/design.il
+               mutate -list $((count + count / 4 + 10)) -seed $seed -o $out/drawn"
+  grep -vE -- '-port ([A-Z]+_)?CLK ' "$out/drawn" |
+    awk -v seed="$seed" 'BEGIN { srand(seed) } { printf "%.9f %s\n", rand(), $0 }' | sort -n |
+    awk -v count="$count" -v width="$width" 'NR <= count {
+      sub(/^[0-9.]+ mutate /, "mutate -ctrl mutation_i " width " " NR " "); print }' >"$out/list"
+  yosys -q -p "read_rtlil $out/design.il; script $out/list; opt_clean
+               write_verilog -noattr $out/$stage.sv" >"$out/yosys.log"
+  echo "$made_of" >"$out/made_of"
+fi
 count=$(wc -l <"$out/list")
-yosys -q -p "read_rtlil $out/design.il; script $out/list; opt_clean
-             write_verilog -noattr $out/$stage.sv" >"$out/yosys.log"
+[ -n "${ONLY:-}" ] || rm -rf "$out/runs"
+mkdir -p "$out/runs"
 
+# All netlists that there are go into the program, so one more costs its own build only.
+# Compiling takes longer than running, so it is not optimized as far as it could be.
+overrides=
+twins=
+for netlist in build/mutations/*/made_of; do
+  name=$(basename "$(dirname "$netlist")")
+  twins+=${twins:+,}$name
+  overrides+=${overrides:+,}$name=$PWD/build/mutations/$name
+done
 echo "mutate: building a program with the mutated netlist"
 if ! {
   cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCARILLON_TESTS=OFF \
-    -DCARILLON_BENCH=OFF -DCARILLON_WAVES=OFF \
-    -DCARILLON_RTL_OVERRIDE="$stage=$PWD/$out" &&
+    -DCARILLON_BENCH=OFF -DCARILLON_WAVES=OFF -DCARILLON_RTL_OPTIMIZE=-O1 \
+    -DCARILLON_RTL_TWINS="$twins" -DCARILLON_RTL_OVERRIDE="$overrides" &&
     ninja -C "$build" -j "$jobs" carillon
 } >"$out/build.log" 2>&1; then
   tail -n 30 "$out/build.log" >&2
@@ -70,7 +91,7 @@ start=$(date +%s)
 # A mutation may keep the block busy for ever.
 limit=$((10 + 10 * ($(date +%s) - start + 1)))
 
-echo "mutate: running $count mutations, $transactions transactions each, at most $limit s"
+echo "mutate: running ${ONLY:-$count mutations}, $transactions transactions each, at most $limit s"
 run_one() { # number, limit, seed, command...
   local number=$1 limit=$2 first=$3 seed status=0 text
   shift 3
@@ -93,15 +114,15 @@ run_one() { # number, limit, seed, command...
 }
 export -f run_one
 # shellcheck disable=SC2016 # for the shell that xargs starts
-seq "$count" | xargs -P "$jobs" -I{} bash -c \
+tr ' ' '\n' <<<"${ONLY:-$(seq "$count")}" | xargs -P "$jobs" -I{} bash -c \
   'run_one "$@" >"$0/runs/{}"' "$out" {} "$limit" "$seed" "${lockstep[@]}"
 for number in $(seq "$count"); do
-  echo "$number $(cat "$out/runs/$number")"
+  echo "$number $(cat "$out/runs/$number" 2>/dev/null || echo not-run)"
 done >"$out/results"
-rm -r "$out/runs"
 
 awk -v stage="$stage" '
   NR == FNR { verdict[$1] = $2; how[$1] = $3; next }
+  verdict[FNR] == "not-run" { next }
   { match($0, /-mode [a-z0-9]+/); mode = substr($0, RSTART + 6, RLENGTH - 6); n[mode]++; all++
     if (verdict[FNR] == "killed") { killed[mode]++; dead++; by[how[FNR]]++ }
     else if (verdict[FNR] == "survived") alive = alive "\n  " FNR ": " $0

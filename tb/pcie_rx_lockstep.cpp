@@ -165,16 +165,19 @@ TEST_P(pcie_rx_mutant, is_caught_and_named) {
 
 INSTANTIATE_TEST_SUITE_P(
     planted, pcie_rx_mutant,
-    testing::Values(
-        planted{"content_lead", {"register_write.data", "uar_write.data"}},
-        planted{"holes", {"error.valid", "tlp.ready"}},
-        planted{"enables", {"error.valid", "tlp.ready", "uar_write.valid"}},
-        planted{"resetting", {"error.function_id", "error.valid", "tlp.ready"}},
-        planted{"byte_count", {"refusal.length"}}, planted{"other_tag", {"refusal.tag"}},
-        planted{"timing", {"completion.valid", "completion.visible"}},
-        planted{"tail", {"completion.valid", "register_write.valid", "uar_write.valid"}},
-        planted{"backpressure", {"tlp.ready"}},
-        planted{"busy", {"register_write.valid", "uar_write.valid", "completion.valid"}}),
+    testing::Values(planted{"content_lead", {"register_write.data", "uar_write.data"}},
+                    planted{"holes", {"error.valid", "tlp.ready"}},
+                    planted{"enables", {"error.valid", "tlp.ready", "uar_write.valid"}},
+                    planted{"resetting", {"error.function_id", "error.valid", "tlp.ready"}},
+                    planted{"byte_count", {"refusal.length"}},
+                    planted{"other_tag", {"refusal.tag"}},
+                    planted{"timing", {"completion.valid", "completion.visible"}},
+                    planted{"tail",
+                            {"completion.valid", "register_write.valid", "uar_write.valid",
+                             "completion.visible", "register_write.visible", "uar_write.visible"}},
+                    planted{"backpressure", {"tlp.ready"}},
+                    planted{"busy",
+                            {"register_write.valid", "uar_write.valid", "completion.valid"}}),
     [](const auto& run) { return std::string(run.param.variant); });
 
 }  // namespace

@@ -55,6 +55,13 @@ class pattern_gate {
   std::uint64_t salt_;
 };
 
+/// What differs from a good context in one bit shows which bits are looked at.
+template <class Line>
+void turn_a_bit(Line& line, random_stream& random) {
+  const std::uint64_t bit = random.below(8 * line.size());
+  line[bit / 8] ^= static_cast<std::uint8_t>(1U << bit % 8);
+}
+
 /// A number that two runs share only if they made the same transfers and the same spans. The order
 /// of transfers within a cycle does not count.
 class run_digest final : public transfer_observer, public message_observer {

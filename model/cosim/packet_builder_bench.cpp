@@ -119,6 +119,9 @@ class path_ram final : public stage {
       qpc_address path = what_.paths.at(read.index);
       path.life = parts_.lives.read(t)[read.index];
       path.pack(line.data.data());
+      if (random_.chance(1, 12)) {
+        turn_a_bit(line.data, random_);
+      }
     }
     cycle_t latency = stage_spec::qpc_ram::Ram;
     if (pattern_ == bench_pattern::random) {

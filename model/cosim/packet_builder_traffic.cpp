@@ -40,9 +40,12 @@ void fill(std::uint8_t* to, std::uint32_t bytes, random_stream& random) {
 
 /// One of this NIC's ports, or somebody on the wire.
 std::uint64_t some_destination(random_stream& random) {
-  return random.chance(1, 3) ? packet_builder_world::mac_of(
-                                   static_cast<unsigned>(random.below(packet_builder_world::Ports)))
-                             : random.next() & 0xffffffffffff;
+  if (!random.chance(1, 3)) {
+    return random.next() & 0xffffffffffff;
+  }
+  const std::uint64_t mac = packet_builder_world::mac_of(
+      static_cast<unsigned>(random.below(packet_builder_world::Ports)));
+  return random.chance(1, 8) ? mac ^ std::uint64_t{1} << random.below(48) : mac;
 }
 
 constexpr std::uint16_t vlan_of(unsigned port) {

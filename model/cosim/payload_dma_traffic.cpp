@@ -22,11 +22,15 @@ constexpr std::uint64_t scramble(std::uint64_t x) {
 payload_dma_contexts::payload_dma_contexts(std::uint64_t seed) {
   random_stream random(seed, "payload_dma_bench/keys");
   static constexpr std::array<std::uint8_t, 8> PageSizes = {12, 12, 12, 13, 14, 16, 21, 31};
+  functions = {0, 1, static_cast<std::uint16_t>(random.between(2, 0x7fff)),
+               static_cast<std::uint16_t>(random.between(0x8000, 0xffff))};
   for (unsigned i = 0; i < Keys; ++i) {
+    // The highest bit is for keys that nobody has.
+    numbers[i] = i + Keys * static_cast<std::uint32_t>(random.below((1U << 23) / Keys));
     mkey_line& key = keys[i];
     key.valid = i >= Contiguous ? 1 : 0;
     key.variant = static_cast<std::uint8_t>(random.next());
-    key.function_id = static_cast<std::uint16_t>(i % Functions);
+    key.function_id = functions[i % Functions];
     key.lr = 1;
     key.rr = 1;
     key.qpn = MkeyAnyQp;
@@ -43,7 +47,8 @@ payload_dma_contexts::payload_dma_contexts(std::uint64_t seed) {
       continue;
     }
     key.log_page_size = PageSizes[i / Functions % PageSizes.size()];
-    key.mtt_base = static_cast<std::uint32_t>(i * ListEntries + random.below(8));
+    key.mtt_base = static_cast<std::uint32_t>(random.next() << 16 | i * ListEntries) +
+                   static_cast<std::uint32_t>(random.below(8));
     key.len = (std::uint64_t{1} << key.log_page_size) * random.between(2, 40) + random.below(4096);
   }
 }
@@ -69,9 +74,10 @@ context_line payload_dma_contexts::line_of(const context_read& read) const {
   line.kind = read.kind;
   line.index = read.index;
   if (read.kind == context_kind::mkey) {
-    line.valid = read.index < Keys;
+    const mkey_line* const key = find(read.index << MkeyVariantBits);
+    line.valid = key != nullptr;
     if (line.valid) {
-      keys[read.index].pack(line.data.data());
+      key->pack(line.data.data());
     }
   } else {
     line.valid = line_exists(read.index);
@@ -84,11 +90,11 @@ context_line payload_dma_contexts::line_of(const context_read& read) const {
 
 std::optional<std::uint64_t> payload_dma_contexts::iova(std::uint32_t key_value,
                                                         std::uint64_t address) const {
-  const std::uint32_t index = key_value >> MkeyVariantBits;
-  if (index >= Keys) {
+  const mkey_line* const found = find(key_value);
+  if (found == nullptr) {
     return std::nullopt;
   }
-  const mkey_line& key = keys[index];
+  const mkey_line& key = *found;
   if (key.contiguous != 0) {
     return key.phys_base + (address - key.start_addr);
   }
@@ -106,7 +112,7 @@ std::optional<std::uint64_t> payload_dma_contexts::iova(std::uint32_t key_value,
 // ------------------------------------------------------------------------------------------------
 
 std::uint32_t payload_dma_traffic::key_value(unsigned index) const {
-  return index << MkeyVariantBits | what_.keys[index].variant;
+  return what_.numbers[index] << MkeyVariantBits | what_.keys[index].variant;
 }
 
 std::uint32_t payload_dma_traffic::pick_payload() {
@@ -152,7 +158,8 @@ payload_dma_traffic::made payload_dma_traffic::make() {
   made of;
   packet_item& item = of.packet;
   item.order = count_;
-  item.function = static_cast<std::uint16_t>(random_.below(payload_dma_contexts::Functions));
+  owner_ = static_cast<unsigned>(random_.below(payload_dma_contexts::Functions));
+  item.function = what_.functions[owner_];
   item.qpn = static_cast<std::uint32_t>(random_.below(1U << 24));
   item.life = static_cast<std::uint8_t>(random_.next());
   item.wqe_opcode = static_cast<std::uint8_t>(random_.next());
@@ -180,7 +187,7 @@ payload_dma_traffic::made payload_dma_traffic::make() {
   if (random_.chance(1, 5)) {
     item.source = packet_source::read_response;
     item.writes_before = random_.next();
-    const range data = pick_range(item.payload, item.function, item.paged);
+    const range data = pick_range(item.payload, item.paged);
     item.message_offset = static_cast<std::uint32_t>(random_.next());
     item.remote_address = data.address - item.message_offset;
     item.rkey = data.key;
@@ -250,7 +257,7 @@ void payload_dma_traffic::make_list(made& of) {
     cover_.hit_if(length != 0, "list.starts_behind_entries");
   }
   for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
-    range piece = pick_range(cuts[i + 1] - cuts[i], item.function, item.paged);
+    range piece = pick_range(cuts[i + 1] - cuts[i], item.paged);
     of.ranges.push_back(piece);
     if (i == 0 && random_.chance(1, 2)) {
       const auto before = static_cast<std::uint32_t>(random_.between(1, 5000));
@@ -292,8 +299,7 @@ void payload_dma_traffic::make_list(made& of) {
 }
 
 /// Where a piece is: anywhere, or within a key of the function; a few of these are spoiled.
-payload_dma_traffic::range payload_dma_traffic::pick_range(std::uint32_t length,
-                                                           std::uint16_t function, bool paged) {
+payload_dma_traffic::range payload_dma_traffic::pick_range(std::uint32_t length, bool paged) {
   using contexts = payload_dma_contexts;
   range result;
   result.length = length;
@@ -306,7 +312,7 @@ payload_dma_traffic::range payload_dma_traffic::pick_range(std::uint32_t length,
   const unsigned first = random_.chance(1, 6) ? contexts::Contiguous : contexts::Paged;
   const unsigned last = first == contexts::Contiguous ? contexts::Paged : contexts::Keys;
   const auto row = static_cast<unsigned>(random_.below((last - first) / contexts::Functions));
-  const unsigned index = first + row * contexts::Functions + function;
+  const unsigned index = first + row * contexts::Functions + owner_;
   const mkey_line& key = what_.keys[index];
   result.key = key_value(index);
   const std::uint64_t room = key.length64 != 0 ? std::uint64_t{1} << 50 : key.len - length;
@@ -323,20 +329,20 @@ payload_dma_traffic::range payload_dma_traffic::pick_range(std::uint32_t length,
   cover_.hit(key.length64 != 0 ? "key.whole" : key.contiguous != 0 ? "key.contiguous" : "key.list");
   const bool often = phase_ == phase_e::mixed;
   if (random_.chance(1, often ? 12 : 400)) {
-    spoil(result, function);
+    spoil(result);
   }
   return result;
 }
 
-void payload_dma_traffic::spoil(range& of, std::uint16_t function) {
+void payload_dma_traffic::spoil(range& of) {
   using contexts = payload_dma_contexts;
-  const unsigned index = of.key >> MkeyVariantBits;
+  const unsigned index = of.key >> MkeyVariantBits & (contexts::Keys - 1);
   const mkey_line& key = what_.keys[index];
   const bool bounded = key.length64 == 0;
   switch (random_.below(8)) {
     case 0:
-      of.key = key_value(contexts::Invalid + function);
-      of.address = what_.keys[contexts::Invalid + function].start_addr;
+      of.key = key_value(contexts::Invalid + owner_);
+      of.address = what_.keys[contexts::Invalid + owner_].start_addr;
       cover_.hit("key.invalid");
       break;
     case 1:
@@ -380,12 +386,11 @@ void payload_dma_traffic::spoil(range& of, std::uint16_t function) {
 }
 
 void payload_dma_traffic::cover_pages(const range& each) {
-  const unsigned index = each.key >> MkeyVariantBits;
-  if (index >= payload_dma_contexts::Keys || what_.keys[index].contiguous != 0 ||
-      what_.keys[index].valid == 0) {
+  const mkey_line* const found = what_.find(each.key);
+  if (found == nullptr || found->contiguous != 0 || found->valid == 0) {
     return;
   }
-  const mkey_line& key = what_.keys[index];
+  const mkey_line& key = *found;
   const std::uint64_t page = std::uint64_t{1} << key.log_page_size;
   const std::uint64_t into = each.address - (key.start_addr & ~(page - 1));
   const auto number = [&](std::uint64_t at) {

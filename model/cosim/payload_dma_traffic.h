@@ -16,9 +16,9 @@
 
 namespace carillon {
 
-/// Keys and translation lines. Key k's page list begins at entry k * ListEntries and a bit; four
-/// pages at a time follow each other in IOVA space, a few pages may not be read, and a few lines
-/// are not there.
+/// Keys and translation lines. The low bits of a key's number are k, those of its page list's first
+/// entry are k * ListEntries and a bit; above them is anything. Four pages at a time follow each
+/// other in IOVA space, a few pages may not be read, and a few lines are not there.
 struct payload_dma_contexts {
   static constexpr unsigned Functions = 4;
   static constexpr unsigned Keys = 64;
@@ -32,6 +32,12 @@ struct payload_dma_contexts {
 
   explicit payload_dma_contexts(std::uint64_t seed);
 
+  /// The key of this value, nullptr if there is none of its number.
+  [[nodiscard]] const mkey_line* find(std::uint32_t key) const {
+    const std::uint32_t number = key >> MkeyVariantBits;
+    return numbers[number % Keys] == number ? &keys[number % Keys] : nullptr;
+  }
+
   [[nodiscard]] context_line line_of(const context_read& read) const;
 
   /// Where a virtual address is, if the key and its page serve.
@@ -40,6 +46,8 @@ struct payload_dma_contexts {
   [[nodiscard]] std::uint64_t entry(std::uint32_t index) const;
   [[nodiscard]] static bool line_exists(std::uint32_t line);
 
+  std::array<std::uint16_t, Functions> functions{};
+  std::array<std::uint32_t, Keys> numbers{};
   std::array<mkey_line, Keys> keys{};
 };
 
@@ -75,8 +83,8 @@ class payload_dma_traffic {
 
   std::uint32_t pick_payload();
   unsigned pick_segments();
-  range pick_range(std::uint32_t length, std::uint16_t function, bool paged);
-  void spoil(range& of, std::uint16_t function);
+  range pick_range(std::uint32_t length, bool paged);
+  void spoil(range& of);
   [[nodiscard]] std::uint32_t key_value(unsigned index) const;
   void make_list(made& of);
   void cover_pages(const range& each);
@@ -87,6 +95,7 @@ class payload_dma_traffic {
   coverage& cover_;
   std::uint64_t count_ = 0;
   phase_e phase_ = phase_e::mixed;
+  unsigned owner_ = 0;  ///< of the packet that is made, as a remainder of keys
 };
 
 }  // namespace carillon

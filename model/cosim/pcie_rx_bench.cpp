@@ -55,7 +55,7 @@ class administrator final : public stage {
       return;
     }
     functions_.write(t, maps_.next());
-    wake(t + 1 + random_.below(random_.chance(1, 8) ? 16 : 2500));
+    wake(t + 1 + random_.below(random_.chance(1, 4) ? 16 : 2000));
   }
 
   level<function_map>& functions_;
@@ -169,7 +169,7 @@ class resting_sink final : public stage {
       return;
     }
     use_(t, in_.take(t));
-    if (rests_ && random_.chance(1, 150)) {
+    if (rests_ && random_.chance(1, 80)) {
       rest_until_ = t + 1 + random_.below(3000);
     }
   }

@@ -13,7 +13,8 @@ namespace {
 
 namespace spec = stage_spec::pcie_rx;
 
-constexpr std::uint64_t FourGigabytes = std::uint64_t{1} << 32;
+/// Offsets have 32 bits.
+constexpr std::uint64_t LargestLog = 32;
 
 template <class T, std::size_t N>
 const T& one_of(random_stream& random, const std::array<T, N>& all) {
@@ -41,12 +42,15 @@ void change(tlp& packet, Change how) {
 // -------------------------------------------------------------------------------------------------
 
 bar_window pcie_rx_maps::window(std::uint64_t least, std::uint64_t most) {
-  if (random_.chance(1, 24)) {
-    return {};
-  }
-  const std::uint64_t bytes = std::uint64_t{1} << random_.between(least, most);
-  const std::uint64_t space = random_.chance(1, 2) ? FourGigabytes : std::uint64_t{1} << 44;
-  return {random_.below(space / bytes) * bytes, bytes};
+  const std::uint64_t log = random_.between(least, random_.chance(1, 4) ? LargestLog : most);
+  const std::uint64_t bytes = std::uint64_t{1} << log;
+  constexpr std::array<unsigned, 4> Spaces = {32, 32, 44, 64};
+  const unsigned space = one_of(random_, Spaces);
+  // Behind the last one of all there is nothing, and VFs may have theirs there.
+  const std::uint64_t base =
+      (random_.chance(1, 16) ? ~std::uint64_t{0} : random_.next() >> (64 - space)) & ~(bytes - 1);
+  return random_.chance(1, 24) ? bar_window{random_.chance(1, 2) ? base : 0, 0}
+                               : bar_window{base, bytes};
 }
 
 void pcie_rx_maps::renew() {
@@ -193,7 +197,8 @@ std::uint64_t pcie_rx_traffic::address(const function_map& map, std::uint32_t by
   const target bar = pick_bar(map);
   const std::uint64_t size = std::max<std::uint64_t>(bar.bytes, 4096);
   std::uint64_t at = bar.base;
-  switch (random_.below(24)) {
+  // A BAR that is not there has no first byte either.
+  switch (bar.bytes == 0 && random_.chance(1, 2) ? 0 : random_.below(24)) {
     case 0:
       break;
     case 1:
@@ -224,8 +229,8 @@ void pcie_rx_traffic::write(tlp& packet, const function_map& map) {
   constexpr std::array<std::uint32_t, 20> Lengths = {0,  1,  2,  3,  4,  4,  5,  7,  8,   8,
                                                      16, 32, 61, 62, 63, 64, 64, 65, 128, 256};
   std::uint32_t bytes = one_of(random_, Lengths);
-  if (random_.chance(1, 16)) {
-    bytes = static_cast<std::uint32_t>(random_.below(4097));
+  if (random_.chance(1, 3)) {
+    bytes = static_cast<std::uint32_t>(random_.below(random_.chance(1, 5) ? 4097 : 68));
   }
   make_memory_write(packet, static_cast<std::uint16_t>(random_.next()), address(map, bytes),
                     nullptr, bytes);
@@ -235,7 +240,7 @@ void pcie_rx_traffic::write(tlp& packet, const function_map& map) {
     packet.payload[packet.payload_bytes - 4U + i] = static_cast<std::uint8_t>(random_.next());
   }
   lengthen_header(packet);
-  if (random_.chance(1, 12)) {
+  if (random_.chance(1, 6)) {
     // Any enables, of which only those of one or two dwords are allowed.
     packet.header[7] = static_cast<std::uint8_t>(packet.payload_bytes == 4 ? random_.below(16)
                                                                            : random_.below(256));
@@ -261,6 +266,9 @@ void pcie_rx_traffic::read(tlp& packet, const function_map& map) {
   std::uint32_t bytes = one_of(random_, Lengths);
   if (random_.chance(1, 16)) {
     bytes = static_cast<std::uint32_t>(random_.below(4097));
+  } else if (random_.chance(1, 8)) {
+    // Differs from what is served in one bit.
+    bytes = (random_.chance(1, 2) ? 4U : 8U) ^ 1U << random_.below(12);
   }
   make_memory_read(packet, static_cast<std::uint16_t>(random_.next()),
                    static_cast<std::uint16_t>(random_.below(1024)), address(map, bytes), bytes);

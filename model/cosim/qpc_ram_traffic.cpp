@@ -11,7 +11,8 @@ namespace {
 
 namespace spec = stage_spec::qpc_ram;
 
-constexpr std::uint16_t Vfs = 3;
+/// Functions with a part of their own; the one behind each has none.
+constexpr std::array<std::uint16_t, 6> Functions = {0, 1, 3, 0x55, 0xaa, 0x100};
 /// Indices that are used most of the time.
 constexpr std::uint32_t Hot = 6;
 
@@ -42,13 +43,13 @@ parameters qpc_ram_settings(std::uint64_t seed) {
   };
 
   static constexpr std::array<cache, 7> Caches = {
-      {{16, 4, 8}, {8, 8, 5}, {4, 2, 3}, {1, 1, 1}, {32, 2, 32}, {6, 6, 2}, {32768, 8, 32}}};
+      {{16, 4, 8}, {8, 8, 5}, {32768, 8, 32}, {1, 1, 1}, {32, 2, 32}, {6, 6, 2}, {4, 2, 3}}};
   parameters params;
   const cache& chosen = Caches[seed % Caches.size()];
   params.nic.icm_cache_lines = chosen.lines;
   params.nic.icm_cache_ways = chosen.ways;
   params.nic.icm_misses = chosen.misses;
-  if (seed % 5 != 4) {
+  if (seed % 3 != 2) {
     params.nic.log_max_qp = 4;
     params.nic.log_max_cq = 4;
     params.nic.log_max_mkey = 5;
@@ -117,6 +118,15 @@ ram_traffic::place ram_traffic::some_line() {
     index = static_cast<std::uint32_t>(random_.below(count));
   } else {
     index = static_cast<std::uint32_t>(random_.below(std::min(Hot, count)));
+    if (random_.chance(1, 4)) {
+      // In the same set of a cache, however large.
+      index = (index + static_cast<std::uint32_t>(random_.below(16) << 12)) % count;
+    }
+  }
+  if (kind == last_.kind && random_.chance(1, 4)) {
+    // Differs in one bit.
+    const std::uint32_t other = last_.index ^ 1U << random_.below(24);
+    index = other < count ? other : index;
   }
   last_ = {kind, index};
   return last_;
@@ -132,7 +142,8 @@ context_read ram_traffic::make_read() {
   item.kind = what.kind;
   item.index = what.index;
   if (random_.chance(1, 4)) {
-    item.function = static_cast<std::uint16_t>(random_.below(Vfs + 2));
+    item.function = static_cast<std::uint16_t>(Functions[random_.below(Functions.size())] +
+                                               (random_.chance(1, 5) ? 1 : 0));
   }
   static constexpr std::array<const char*, ContextKinds> Bins = {
       "read.common", "read.address", "read.requester", "read.responder", "read.cq",
@@ -187,7 +198,7 @@ partition_table ram_traffic::make_partitions() {
     return table;
   }
   cover_.hit("change.partitions");
-  for (std::uint16_t function = 0; function <= Vfs; ++function) {
+  for (const std::uint16_t function : Functions) {
     for (std::size_t kind = 0; kind < ContextKinds; ++kind) {
       const std::uint32_t count = sizes_.lines.at(kind);
       const auto first = static_cast<std::uint32_t>(random_.below(std::min(count, 2 * Hot)));
@@ -204,6 +215,9 @@ std::uint64_t ram_traffic::make_base() {
     return 0;
   }
   cover_.hit("change.base");
+  if (random_.chance(1, 4)) {
+    return random_.next() & ~std::uint64_t{0xfff};
+  }
   const std::uint64_t base = (1 + random_.below(3)) << 30;
   return random_.chance(1, 3) ? base | std::uint64_t{0x123} << 32 : base;
 }

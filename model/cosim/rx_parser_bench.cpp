@@ -160,10 +160,14 @@ class line_ram final : public stage {
       return;
     }
     const context_read read = in_.take(t);
-    context_line line{read.trace, read.kind, read.index, read.index < world::Qps};
+    const auto qp = world::find(read.index);
+    context_line line{read.trace, read.kind, read.index, qp.has_value()};
     if (line.valid) {
-      line.data = parts_.lines.read(t)[read.index].*which_;
+      line.data = parts_.lines.read(t)[*qp].*which_;
       line.valid = !random_.chance(1, 256);
+      if (random_.chance(1, 24)) {
+        turn_a_bit(line.data, random_);
+      }
     }
     cycle_t latency = stage_spec::qpc_ram::Ram;
     if (pattern_ == bench_pattern::random) {

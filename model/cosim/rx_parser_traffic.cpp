@@ -1,6 +1,7 @@
 #include "cosim/rx_parser_traffic.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -22,8 +23,8 @@ const T& one_of(random_stream& random, const std::array<T, N>& values) {
   return values[random.below(N)];
 }
 
-std::uint16_t pkey_of(std::uint32_t qpn) {
-  return static_cast<std::uint16_t>(0x1200 + qpn % 5);
+std::uint16_t pkey_of(unsigned qp) {
+  return static_cast<std::uint16_t>(0x1200 + qp % 5);
 }
 
 /// A state in which QPs mostly are, or any.
@@ -31,15 +32,15 @@ qp_state some_state(random_stream& random) {
   return random.chance(3, 4) ? qp_state::Rts : static_cast<qp_state>(random.below(8));
 }
 
-void renew(world::qp_lines& lines, std::uint32_t qpn, random_stream& random) {
+void renew(world::qp_lines& lines, unsigned qp, random_stream& random) {
   qpc_common common;
   common.valid = random.chance(31, 32) ? 1 : 0;
   common.state = some_state(random);
   common.service =
-      random.chance(31, 32) ? world::service_of(qpn) : static_cast<qp_service>(random.below(3));
+      random.chance(31, 32) ? world::service_of(qp) : static_cast<qp_service>(random.below(3));
   common.mtu = mtu_code::Mtu4096;
-  common.pkey = pkey_of(qpn) | (random.chance(3, 4) ? FullMember : 0);
-  common.function_id = random.chance(31, 32) ? world::function_of(qpn)
+  common.pkey = pkey_of(qp) | (random.chance(3, 4) ? FullMember : 0);
+  common.function_id = random.chance(31, 32) ? world::function_of(qp)
                                              : static_cast<std::uint16_t>(random.below(1U << 16));
   common.qkey = static_cast<std::uint32_t>(random.next());
   common.dbr_addr = random.next();
@@ -73,6 +74,24 @@ std::uint32_t udp_at(const packet_description& packet) {
 
 // World
 // ------------------------------------------------------------------------------------------------
+
+std::uint32_t world::number_of(unsigned qp) {
+  constexpr unsigned Bits = 24;
+  const std::uint64_t base = random_stream(qp / 2, "rx_parser_bench/numbers").below(1U << Bits);
+  return static_cast<std::uint32_t>(base) ^ (qp % 2) << qp / 2 % Bits;
+}
+
+std::optional<unsigned> world::find(std::uint32_t qpn) {
+  static const auto Numbers = [] {
+    std::map<std::uint32_t, unsigned> all;
+    for (unsigned qp = 0; qp < Qps; ++qp) {
+      all.emplace(number_of(qp), qp);
+    }
+    return all;
+  }();
+  const auto found = Numbers.find(qpn);
+  return found == Numbers.end() ? std::nullopt : std::optional(found->second);
+}
 
 vport_table world::first_ports() {
   std::vector<vport> ports(Ports);
@@ -116,16 +135,16 @@ vport_table world::changed(const vport_table& before, random_stream& random) {
 
 world::lines world::first_lines(random_stream& random) {
   lines all;
-  for (unsigned qpn = 0; qpn < Qps; ++qpn) {
-    renew(all[qpn], qpn, random);
+  for (unsigned qp = 0; qp < Qps; ++qp) {
+    renew(all[qp], qp, random);
   }
   return all;
 }
 
 world::lines world::changed(lines before, random_stream& random) {
   for (std::uint64_t left = random.chance(1, 16) ? Qps : 1 + random.below(4); left != 0; --left) {
-    const auto qpn = static_cast<std::uint32_t>(random.below(Qps));
-    renew(before[qpn], qpn, random);
+    const auto qp = static_cast<unsigned>(random.below(Qps));
+    renew(before[qp], qp, random);
   }
   return before;
 }
@@ -133,28 +152,28 @@ world::lines world::changed(lines before, random_stream& random) {
 // Packets
 // ------------------------------------------------------------------------------------------------
 
-std::uint32_t rx_parser_traffic::choose_qp() {
+unsigned rx_parser_traffic::choose_qp() {
   if (habit_ == 0) {
     habit_ = 1 + random_.below(random_.chance(1, 8) ? 500 : 100);
     answers_ = random_.chance(1, 6);
     flood_ = random_.chance(1, 16);
-    first_qpn_ = static_cast<std::uint32_t>(random_.below(world::Qps));
-    qpns_ = one_of(random_, std::array<unsigned, 4>{1, 3, 16, world::Qps});
+    first_qp_ = static_cast<unsigned>(random_.below(world::Qps));
+    qps_ = one_of(random_, std::array<unsigned, 4>{1, 3, 16, world::Qps});
     turn_ = 0;
     if (flood_) {
       habit_ = 150;
-      qpns_ = world::Qps;
+      qps_ = world::Qps;
     }
   }
   --habit_;
-  return (first_qpn_ + turn_++ % qpns_) % world::Qps;
+  return (first_qp_ + turn_++ % qps_) % world::Qps;
 }
 
 bth_opcode rx_parser_traffic::choose_opcode() {
   // Mostly of the QP's service, so that it has something to decide.
   constexpr std::array Services = {transport_service::Rc, transport_service::Uc,
                                    transport_service::Ud};
-  const transport_service wanted = Services[static_cast<std::size_t>(world::service_of(qpn_))];
+  const transport_service wanted = Services[static_cast<std::size_t>(world::service_of(qp_))];
   const bool any_service = random_.chance(1, 16);
   while (true) {
     const opcode_info& info = OpcodeInfo[random_.below(OpcodeInfo.size())];
@@ -180,9 +199,10 @@ std::uint32_t rx_parser_traffic::choose_payload() {
 }
 
 packet_description rx_parser_traffic::choose_packet(const world::lines& lines) {
-  qpn_ = choose_qp();
-  const qpc_common common = qpc_common::unpack(lines[qpn_].common.data());
-  const qpc_responder responder = qpc_responder::unpack(lines[qpn_].responder.data());
+  qp_ = choose_qp();
+  qpn_ = world::number_of(qp_);
+  const qpc_common common = qpc_common::unpack(lines[qp_].common.data());
+  const qpc_responder responder = qpc_responder::unpack(lines[qp_].responder.data());
   packet_description packet;
   packet.opcode = choose_opcode();
   packet.dest_qpn = qpn_;
@@ -251,7 +271,7 @@ packet_description rx_parser_traffic::choose_packet(const world::lines& lines) {
 
 void rx_parser_traffic::choose_addresses(packet_description& packet, const vport_table& ports,
                                          bool looped) {
-  unsigned to = world::function_of(qpn_);
+  unsigned to = world::function_of(qp_);
   if (to == world::Ports || random_.chance(1, 24)) {
     to = static_cast<unsigned>(random_.below(world::Ports));
   }

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "common/buffer.h"
 #include "common/items.h"
@@ -34,14 +35,19 @@ struct rx_parser_world {
 
   using lines = std::array<qp_lines, Qps>;
 
-  static std::uint16_t function_of(std::uint32_t qpn) {
-    return static_cast<std::uint16_t>(qpn % Functions);
+  /// The numbers of a QP and of its neighbour differ in one bit, which is another one for others.
+  static std::uint32_t number_of(unsigned qp);
+  /// Which QP has this number.
+  static std::optional<unsigned> find(std::uint32_t qpn);
+
+  static std::uint16_t function_of(unsigned qp) {
+    return static_cast<std::uint16_t>(qp % Functions);
   }
 
-  static qp_service service_of(std::uint32_t qpn) {
+  static qp_service service_of(unsigned qp) {
     constexpr std::array Services = {qp_service::Rc, qp_service::Rc, qp_service::Uc,
                                      qp_service::Ud};
-    return Services[qpn / Functions % Services.size()];
+    return Services[qp / Functions % Services.size()];
   }
 
   static std::uint64_t mac_of(unsigned port) { return 0x020000000100ULL + port; }
@@ -70,7 +76,7 @@ class rx_parser_traffic {
   [[nodiscard]] bool flooding() const { return flood_; }
 
  private:
-  std::uint32_t choose_qp();
+  unsigned choose_qp();
   bth_opcode choose_opcode();
   std::uint32_t choose_payload();
   packet_description choose_packet(const rx_parser_world::lines& lines);
@@ -89,9 +95,10 @@ class rx_parser_traffic {
   buffer_pool& buffers_;
   random_stream random_;
   coverage& cover_;
-  std::uint32_t qpn_ = 0;
-  std::uint32_t first_qpn_ = 0;  ///< of the present habit
-  unsigned qpns_ = 1;            ///< as many, in turn
+  unsigned qp_ = 0;        ///< of the last frame, by its place in the world
+  std::uint32_t qpn_ = 0;  ///< its number, or one that nobody has
+  unsigned first_qp_ = 0;  ///< of the present habit
+  unsigned qps_ = 1;       ///< as many, in turn
   unsigned turn_ = 0;
   bool answers_ = false;     ///< mostly responses
   bool flood_ = false;       ///< good requests for one QP after the other

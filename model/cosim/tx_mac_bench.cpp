@@ -39,11 +39,11 @@ parameters settings(const lockstep_options& options) {
       params.wire.rate_gbps = 128;
       break;
     case bench_pattern::random: {
-      random_stream random(options.seed, "tx_mac_bench/settings");
-      constexpr std::array Rates = {100, 200, 333, 400, 401, 500};
-      constexpr std::array Periods = {800, 990, 1000, 1024};
-      params.wire.rate_gbps = Rates[random.below(Rates.size())];
-      params.core.clock_period_ps = Periods[random.below(Periods.size())];
+      // Between a few of them every bit of what the twin is told is once 0 and once 1.
+      constexpr std::array Rates = {400, 192, 333, 401, 100, 500, 200};
+      constexpr std::array Periods = {1024, 990, 1000, 983, 800};
+      params.wire.rate_gbps = Rates[options.seed % Rates.size()];
+      params.core.clock_period_ps = Periods[options.seed % Periods.size()];
       break;
     }
   }

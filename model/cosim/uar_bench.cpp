@@ -84,6 +84,9 @@ class qp_contexts final : public stage {
     context_line line{read.trace, read.kind, read.index, qp != nullptr};
     if (qp != nullptr) {
       qp->pack(line.data.data());
+      if (random_.chance(1, 24)) {
+        turn_a_bit(line.data, random_);
+      }
     }
     cycle_t latency = 4;
     if (pattern_ == bench_pattern::random) {

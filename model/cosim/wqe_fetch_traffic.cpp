@@ -1,6 +1,7 @@
 #include "cosim/wqe_fetch_traffic.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "common/error.h"
 #include "gen/contexts.h"
@@ -30,13 +31,11 @@ wqe_fetch_traffic::wqe_fetch_traffic(buffer_pool& buffers, std::uint64_t seed, c
       contexts_(seed, "wqe_fetch_bench/contexts"),
       memory_(seed, "wqe_fetch_bench/memory"),
       cover_(cover) {
+  number_queues();
   for (unsigned i = 0; i < Queues; ++i) {
     send_queue& queue = queues_[i];
-    // The first, the last, neighbours, and some far apart.
-    queue.qpn = i < 8 ? i : i == Queues - 1 ? 4095 : i * 167 + 61;
     queue.log_size = Sizes[i % Sizes.size()];
-    queue.base = (std::uint64_t{i} + 1) << 24 | random_.below(64) * WqebbBytes;
-    queue.function = static_cast<std::uint16_t>(1 + i % 3);
+    move(queue);
   }
 }
 
@@ -44,6 +43,46 @@ wqe_fetch_traffic::send_queue* wqe_fetch_traffic::find(std::uint32_t qpn) {
   const auto found = std::find_if(queues_.begin(), queues_.end(),
                                   [qpn](const send_queue& each) { return each.qpn == qpn; });
   return found == queues_.end() ? nullptr : &*found;
+}
+
+/// The first, the last, and others whose number differs from that of one before in one bit.
+void wqe_fetch_traffic::number_queues() {
+  constexpr unsigned LogQps = 12;
+  std::vector<std::uint32_t> numbers = {0, 1, 2, 3, 4, 6, 8, (1U << LogQps) - 1};
+  for (unsigned bit = 4; numbers.size() < Queues;) {
+    const auto one = static_cast<std::uint32_t>(random_.below(1U << LogQps));
+    const std::uint32_t other = one ^ 1U << bit;
+    if (std::count(numbers.begin(), numbers.end(), one) == 0 &&
+        std::count(numbers.begin(), numbers.end(), other) == 0) {
+      numbers.insert(numbers.end(), {one, other});
+      ++bit;
+    }
+  }
+  for (unsigned i = 0; i < Queues; ++i) {
+    queues_[i].qpn = numbers[i];
+  }
+}
+
+/// To anywhere in anybody's memory; eight bits of the address say whose queue it is.
+void wqe_fetch_traffic::move(send_queue& queue) {
+  const auto number = static_cast<std::uint64_t>(&queue - queues_.data()) + 1;
+  queue.base = random_.next() << 32 | number << 24 | random_.below(1U << 17) * WqebbBytes;
+  queue.function = static_cast<std::uint16_t>(random_.next());
+  queue.expected = 0;
+}
+
+/// A context of which the queue's part counts.
+qpc_common wqe_fetch_traffic::context_of(random_stream& random, const send_queue& queue) {
+  std::array<std::uint8_t, qpc_common::Size> bytes;
+  for (std::uint8_t& each : bytes) {
+    each = static_cast<std::uint8_t>(random.next());
+  }
+  auto common = qpc_common::unpack(bytes.data());
+  common.valid = 1;
+  common.wqe_base_addr = queue.base;
+  common.log_sq_size = static_cast<std::uint8_t>(queue.log_size);
+  common.function_id = queue.function;
+  return common;
 }
 
 /// Units of a WQE of at most so many WQEBBs.
@@ -138,14 +177,14 @@ qp_command wqe_fetch_traffic::make_command(cycle_t t) {
   }
   qp_command command;
   command.qpn = queue->qpn;
-  qpc_common common;
+  if (queue->down && random_.chance(1, 2)) {
+    move(*queue);
+  }
+  qpc_common common = context_of(random_, *queue);
   common.valid = random_.chance(7, 8);
-  common.wqe_base_addr = queue->base;
-  common.log_sq_size = static_cast<std::uint8_t>(queue->log_size);
-  common.function_id = queue->function;
   common.pack(command.common.data());
   if (random_.chance(1, 16)) {
-    command.qpn += 4096;
+    command.qpn += 4096U << random_.below(12);
     command.state = static_cast<std::uint8_t>(qp_state::Reset);
     cover_.hit("command.unknown_qp");
   } else if (random_.chance(1, 16) || (queue->down && t < queue->changed + 100)) {
@@ -202,16 +241,12 @@ std::optional<refetch> wqe_fetch_traffic::make_refetch() {
 context_line wqe_fetch_traffic::answer(cycle_t t, const context_read& read) {
   const send_queue* const queue = find(read.index);
   CARILLON_CHECK(queue != nullptr, "wqe_fetch_bench: QP {} was looked up", read.index);
-  qpc_common common;
-  common.valid = 1;
+  qpc_common common = context_of(contexts_, *queue);
   common.state =
       contexts_.chance(1, 12) ? static_cast<qp_state>(contexts_.below(8)) : qp_state::Rts;
   if ((queue->changed < t) == queue->down && contexts_.chance(3, 4)) {
     common.state = qp_state::Reset;
   }
-  common.wqe_base_addr = queue->base;
-  common.log_sq_size = static_cast<std::uint8_t>(queue->log_size);
-  common.function_id = queue->function;
   cover_.hit(fmt::format("state.{}", to_string(common.state)));
   context_line line{read.trace, read.kind, read.index, true, {}};
   common.pack(line.data.data());
@@ -248,9 +283,12 @@ dma_read_done wqe_fetch_traffic::answer(cycle_t t, const dma_read& read) {
   cover_.hit(fmt::format("read.{}", wqebbs));
   const std::uint64_t end = read.address + read.length;
   cover_.hit_if(end % PageBytes == 0, "read.to_the_page");
-  if (const std::uint64_t number = read.address >> 24; number >= 1 && number <= Queues) {
+  if (const std::uint64_t number = read.address >> 24 & 0xff; number >= 1 && number <= Queues) {
     send_queue& queue = queues_[number - 1];
     const std::uint64_t ring_end = queue.base + queue.size() * WqebbBytes;
+    if (read.address < queue.base || end > ring_end) {
+      return done;  // of a life before
+    }
     cover_.hit_if(end == ring_end, "read.to_the_ring");
     // Neither reset nor going back explains it.
     cover_.hit_if(queue.expected != 0 && read.address < queue.expected &&

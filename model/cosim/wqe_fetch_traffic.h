@@ -12,6 +12,7 @@
 #include "common/random.h"
 #include "common/ring.h"
 #include "cosim/bench_parts.h"
+#include "gen/contexts.h"
 
 namespace carillon {
 
@@ -69,6 +70,9 @@ class wqe_fetch_traffic {
   send_queue& pick() { return queues_[random_.below(Queues)]; }
 
   send_queue* find(std::uint32_t qpn);
+  void number_queues();
+  void move(send_queue& queue);
+  static qpc_common context_of(random_stream& random, const send_queue& queue);
   std::uint8_t pick_size(unsigned wqebbs);
   void ring_for_nothing(send_queue& queue, doorbell& bell);
   void burst(send_queue& queue, doorbell& bell);

@@ -54,15 +54,20 @@ class context_ram final : public stage {
     const context_read read = in_.take(t);
     context_line line{read.trace, read.kind, read.index, true};
     if (read.kind == context_kind::mkey) {
-      line.valid = read.index < contexts::Keys;
+      const mkey_line* const key = what_.find_key(read.index);
+      line.valid = key != nullptr;
       if (line.valid) {
-        what_.keys[read.index].pack(line.data.data());
+        key->pack(line.data.data());
       }
     } else {
-      line.valid = read.index < contexts::Qps;
+      const qpc_common* const qp = what_.find_qp(read.index);
+      line.valid = qp != nullptr;
       if (line.valid) {
-        what_.qps[read.index].pack(line.data.data());
+        qp->pack(line.data.data());
       }
+    }
+    if (random_.chance(1, 12)) {
+      turn_a_bit(line.data, random_);
     }
     cycle_t latency = 4;
     if (pattern_ == bench_pattern::random) {

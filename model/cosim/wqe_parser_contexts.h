@@ -8,8 +8,9 @@
 
 namespace carillon {
 
-/// The contexts: QP q and key k by number, with every state and service and every kind of key among
-/// them. The remainder by Domains says which PD and function a QP or a key belongs to.
+/// The contexts: QP q and key k, with every state and service and every kind of key among them.
+/// Their numbers are q and k in the low bits and anything above. The remainder by Domains says
+/// which PD and function a QP or a key belongs to.
 struct wqe_parser_contexts {
   static constexpr unsigned Qps = 64;
   static constexpr unsigned Keys = 128;
@@ -30,6 +31,17 @@ struct wqe_parser_contexts {
 
   explicit wqe_parser_contexts(std::uint64_t seed);
 
+  /// The QP or key of this number, nullptr if there is none.
+  [[nodiscard]] const qpc_common* find_qp(std::uint32_t qpn) const {
+    return qp_numbers[qpn % Qps] == qpn ? &qps[qpn % Qps] : nullptr;
+  }
+
+  [[nodiscard]] const mkey_line* find_key(std::uint32_t number) const {
+    return key_numbers[number % Keys] == number ? &keys[number % Keys] : nullptr;
+  }
+
+  std::array<std::uint32_t, Qps> qp_numbers{};
+  std::array<std::uint32_t, Keys> key_numbers{};
   std::array<qpc_common, Qps> qps{};
   std::array<mkey_line, Keys> keys{};
 };

@@ -34,15 +34,17 @@ wqe_item wqe_parser_traffic::make() {
   wqe.bytes = buffers_.take();
   // What lies beyond a WQE in the buffer is nobody's.
   std::fill_n(wqe.bytes.data(), 1024, static_cast<std::uint8_t>(random_.below(256)));
-  wqe.function = static_cast<std::uint16_t>(random_.below(8));
-  wqe.qpn = static_cast<std::uint32_t>(
-      random_.chance(1, 4) ? random_.below(contexts::Qps) : random_.between(16, contexts::Qps - 1));
+  wqe.function = static_cast<std::uint16_t>(random_.next());
+  wqe.qpn = what_.qp_numbers[random_.chance(1, 4) ? random_.below(contexts::Qps)
+                                                  : random_.between(16, contexts::Qps - 1)];
   if (random_.chance(1, 100)) {
-    wqe.qpn = static_cast<std::uint32_t>(random_.between(contexts::Qps, (1U << 24) - 1));
-    cover_.hit("qp.unknown");
+    wqe.qpn = static_cast<std::uint32_t>(random_.below(1U << 24));
+  }
+  if (const qpc_common* const qp = what_.find_qp(wqe.qpn)) {
+    of.service = qp->service;
+    of.mtu = std::uint64_t{128} << static_cast<unsigned>(qp->mtu);
   } else {
-    of.service = what_.qps[wqe.qpn].service;
-    of.mtu = std::uint64_t{128} << static_cast<unsigned>(what_.qps[wqe.qpn].mtu);
+    cover_.hit("qp.unknown");
   }
   wqe.wqe_index = static_cast<std::uint16_t>(random_.next());
   wqe.epoch = static_cast<std::uint8_t>(random_.below(256));
@@ -90,15 +92,15 @@ wqe_opcode wqe_parser_traffic::pick_opcode(qp_service service) {
 }
 
 std::uint32_t wqe_parser_traffic::key_value(unsigned index) const {
-  return index << MkeyVariantBits | what_.keys[index].variant;
+  return what_.key_numbers[index] << MkeyVariantBits | what_.keys[index].variant;
 }
 
 /// A key that the QP may use for everything.
 std::uint32_t wqe_parser_traffic::pick_key(std::uint32_t qpn) {
   const unsigned domain = qpn % contexts::Domains;
-  if (random_.chance(1, 8) && qpn < contexts::Qps) {
+  if (random_.chance(1, 8) && what_.find_qp(qpn) != nullptr) {
     cover_.hit("key.bound");
-    return key_value(contexts::Bound + qpn);
+    return key_value(contexts::Bound + qpn % contexts::Qps);
   }
   if (random_.chance(1, 16)) {
     cover_.hit("key.whole");
@@ -279,7 +281,7 @@ void wqe_parser_traffic::add_longest(draft& of) {
   cover_.hit(over ? "length.over_two_gib" : "length.two_gib");
   for (const std::uint32_t bytes : {0x7fffffffU, over ? 2U : 1U}) {
     data_seg segment = good_segment(of.wqe.qpn);
-    segment.address = what_.keys[segment.lkey >> MkeyVariantBits].start_addr;
+    segment.address = what_.find_key(segment.lkey >> MkeyVariantBits)->start_addr;
     segment.byte_count = bytes;
     put(of, segment);
   }
@@ -328,7 +330,7 @@ data_seg wqe_parser_traffic::good_segment(std::uint32_t qpn) {
   data_seg segment;
   segment.lkey = pick_key(qpn);
   segment.byte_count = static_cast<std::uint32_t>(random_.below(1U << 20));
-  segment.address = what_.keys[segment.lkey >> MkeyVariantBits].start_addr +
+  segment.address = what_.find_key(segment.lkey >> MkeyVariantBits)->start_addr +
                     random_.below(std::uint64_t{1} << 33);
   return segment;
 }
@@ -341,7 +343,7 @@ void wqe_parser_traffic::put(draft& of, const data_seg& segment) {
 void wqe_parser_traffic::spoil_segment(const draft& of, data_seg& segment) {
   const std::uint32_t qpn = of.wqe.qpn;
   const unsigned domain = qpn % contexts::Domains;
-  const mkey_line& key = what_.keys[segment.lkey >> MkeyVariantBits];
+  const mkey_line& key = *what_.find_key(segment.lkey >> MkeyVariantBits);
   // Changes the key but not what makes the segment lie in its range.
   const auto move = [&](unsigned index) {
     segment.address += what_.keys[index].start_addr - key.start_addr;
@@ -470,7 +472,8 @@ void wqe_parser_traffic::spoil(draft& of) {
 void wqe_parser_traffic::sign(draft& of) {
   const wqe_item& wqe = of.wqe;
   std::uint8_t* bytes = wqe.bytes.data();
-  const bool asked_for = wqe.qpn < contexts::Qps && what_.qps[wqe.qpn].sig_enable != 0;
+  const qpc_common* const qp = what_.find_qp(wqe.qpn);
+  const bool asked_for = qp != nullptr && qp->sig_enable != 0;
   if (!asked_for) {
     of.control.signature = static_cast<std::uint8_t>(random_.below(256));
     of.control.pack(bytes);
