@@ -42,9 +42,9 @@ synth_module() {
   [[ $folder != rtl ]] || folder=rtl/$top # a part of a twin may use other parts of it
   mapfile -t packages < <(scripts/rtl_packages.sh)
   mapfile -t cells < <(find rtl/common "$folder" -name '*.sv' 2>/dev/null | sort -u)
-  # A cell that is never instantiated is read, but `hierarchy` drops it.
+  # Only what the module uses is elaborated, with the parameters that it uses.
   [[ " ${cells[*]-} " == *" $file "* ]] || cells+=("$file")
-  yosys -q -p "read_verilog -sv -Irtl/common ${packages[*]-} ${cells[*]}
+  yosys -q -p "read_verilog -defer -sv -Irtl/common ${packages[*]-} ${cells[*]}
                hierarchy -check -top $top; proc; opt_clean; check -assert"
 }
 

@@ -162,7 +162,7 @@ INSTANTIATE_TEST_SUITE_P(
                             {"payload.ack_request", "direct.ack_request", "sent.ack_request"}},
                     planted{"timing", {"direct.valid", "direct.visible"}},
                     planted{"backpressure", {"work.ready"}}, planted{"cost", {"payload.valid"}},
-                    planted{"busy", {"payload.valid", "direct.valid"}}),
+                    planted{"busy", {"payload.valid", "direct.valid", "sent.valid"}}),
     [](const auto& run) { return std::string(run.param.variant); });
 
 // The twin's limits

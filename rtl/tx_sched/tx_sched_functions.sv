@@ -70,11 +70,14 @@ module tx_sched_functions #(
     end
   end
   always_comb begin
+    logic [Functions-1:0] alike, above;
     for (int unsigned i = 0; i < Functions; i++) begin
       for (int unsigned j = 0; j < Functions; j++) begin
-        mates[i*Functions+j]  = urgency[i*8+:8] == urgency[j*8+:8];
-        higher[i*Functions+j] = urgency[j*8+:8] > urgency[i*8+:8];
+        alike[j] = urgency[i*8+:8] == urgency[j*8+:8];
+        above[j] = urgency[j*8+:8] > urgency[i*8+:8];
       end
+      mates[i*Functions+:Functions]  = alike;
+      higher[i*Functions+:Functions] = above;
     end
   end
   // One enabled at most.
@@ -110,33 +113,35 @@ module tx_sched_functions #(
   // rate lets them.
   localparam int unsigned Stages = 7;
   logic [Functions-1:0] open, open_after, opened;
-  logic [Functions*(Stages+1)-1:0] listed, due, throttled, had;
-  logic [BalanceWidth*Functions*(Stages+1)-1:0] balance;
-  logic [Functions*Functions*(Stages+1)-1:0] older;
+  for (genvar s = 0; s <= Stages; s++) begin : gen_stage
+    logic [Functions-1:0] listed, due, throttled, had;
+    logic [BalanceWidth*Functions-1:0] balance;
+    logic [Functions*Functions-1:0] older;
+  end
 
-  assign listed[0+:Functions] = listed_cfg;
-  assign due[0+:Functions] = due_q;
-  assign throttled[0+:Functions] = throttled_cfg;
-  assign had[0+:Functions] = had_cfg;
-  assign balance[0+:BalanceWidth*Functions] = balance_cfg;
-  assign older[0+:Functions*Functions] = older_q;
-  assign opened = throttled[6*Functions+:Functions] & open;
+  assign gen_stage[0].listed = listed_cfg;
+  assign gen_stage[0].due = due_q;
+  assign gen_stage[0].throttled = throttled_cfg;
+  assign gen_stage[0].had = had_cfg;
+  assign gen_stage[0].balance = balance_cfg;
+  assign gen_stage[0].older = older_q;
+  assign opened = gen_stage[6].throttled & open;
 
   for (genvar s = 0; s < Stages; s++) begin : gen_enter
     logic [Functions-1:0] enters, listed_in, throttled_in;
     if (s == 0) begin : gen_change
       assign enters = again & before_i;
-      assign listed_in = listed[0+:Functions];
-      assign throttled_in = throttled[0+:Functions];
+      assign listed_in = gen_stage[0].listed;
+      assign throttled_in = gen_stage[0].throttled;
     end else if (s == 6) begin : gen_opened
       assign enters = opened & waiting_i;
-      assign listed_in = listed[s*Functions+:Functions] & waiting_i;
-      assign throttled_in = throttled[s*Functions+:Functions] & ~opened;
+      assign listed_in = gen_stage[s].listed & waiting_i;
+      assign throttled_in = gen_stage[s].throttled & ~opened;
     end else begin : gen_one
       assign enters = enter_i[s-1] ?
           Functions'(1) << entering_i[(s-1)*FunctionWidth+:FunctionWidth] : '0;
-      assign listed_in = listed[s*Functions+:Functions];
-      assign throttled_in = throttled[s*Functions+:Functions];
+      assign listed_in = gen_stage[s].listed;
+      assign throttled_in = gen_stage[s].throttled;
     end
     tx_sched_enter #(
         .Functions(Functions)
@@ -145,17 +150,17 @@ module tx_sched_functions #(
         .open_i(open),
         .quantum_i(quantum),
         .listed_i(listed_in),
-        .due_i(due[s*Functions+:Functions]),
+        .due_i(gen_stage[s].due),
         .throttled_i(throttled_in),
-        .had_i(had[s*Functions+:Functions]),
-        .balance_i(balance[s*BalanceWidth*Functions+:BalanceWidth*Functions]),
-        .older_i(older[s*Functions*Functions+:Functions*Functions]),
-        .listed_o(listed[(s+1)*Functions+:Functions]),
-        .due_o(due[(s+1)*Functions+:Functions]),
-        .throttled_o(throttled[(s+1)*Functions+:Functions]),
-        .had_o(had[(s+1)*Functions+:Functions]),
-        .balance_o(balance[(s+1)*BalanceWidth*Functions+:BalanceWidth*Functions]),
-        .older_o(older[(s+1)*Functions*Functions+:Functions*Functions])
+        .had_i(gen_stage[s].had),
+        .balance_i(gen_stage[s].balance),
+        .older_i(gen_stage[s].older),
+        .listed_o(gen_stage[s+1].listed),
+        .due_o(gen_stage[s+1].due),
+        .throttled_o(gen_stage[s+1].throttled),
+        .had_o(gen_stage[s+1].had),
+        .balance_o(gen_stage[s+1].balance),
+        .older_o(gen_stage[s+1].older)
     );
   end
 
@@ -165,18 +170,18 @@ module tx_sched_functions #(
   logic [Functions-1:0] listed_turn, due_turn, had_turn, throttled_turn;
   logic [BalanceWidth*Functions-1:0] balance_turn;
   logic [Functions*Functions-1:0] older_turn;
-  assign listed_turn = listed[Stages*Functions+:Functions];
-  assign throttled_turn = throttled[Stages*Functions+:Functions];
-  assign balance_turn = balance[Stages*BalanceWidth*Functions+:BalanceWidth*Functions];
-  assign older_turn = older[Stages*Functions*Functions+:Functions*Functions];
+  assign listed_turn = gen_stage[Stages].listed;
+  assign throttled_turn = gen_stage[Stages].throttled;
+  assign balance_turn = gen_stage[Stages].balance;
+  assign older_turn = gen_stage[Stages].older;
 
   tx_sched_rounds #(
       .Functions(Functions)
   ) i_rounds (
       .mates_i(mates),
       .listed_i(listed_turn),
-      .due_i(due[Stages*Functions+:Functions]),
-      .had_i(had[Stages*Functions+:Functions]),
+      .due_i(gen_stage[Stages].due),
+      .had_i(gen_stage[Stages].had),
       .due_o(due_turn),
       .had_o(had_turn)
   );
@@ -264,16 +269,18 @@ module tx_sched_functions #(
   // ------------------------------------------------------------------------------------------
 
   // An answer's QP lines up again; QPs find a place.
-  logic [Functions*4-1:0] listed_late, due_late, throttled_late, had_late;
-  logic [BalanceWidth*Functions*4-1:0] balance_late;
-  logic [Functions*Functions*4-1:0] older_late;
-  assign listed_late[0+:Functions] = listed_sent;
-  assign due_late[0+:Functions] = due_sent;
-  assign throttled_late[0+:Functions] = throttled_sent;
-  assign had_late[0+:Functions] = had_sent;
-  assign balance_late[0+:BalanceWidth*Functions] = balance_sent;
-  assign older_late[0+:Functions*Functions] = older_sent;
-  for (genvar s = 0; s < 3; s++) begin : gen_late
+  for (genvar s = 0; s < 4; s++) begin : gen_late
+    logic [Functions-1:0] listed, due, throttled, had;
+    logic [BalanceWidth*Functions-1:0] balance;
+    logic [Functions*Functions-1:0] older;
+  end
+  assign gen_late[0].listed = listed_sent;
+  assign gen_late[0].due = due_sent;
+  assign gen_late[0].throttled = throttled_sent;
+  assign gen_late[0].had = had_sent;
+  assign gen_late[0].balance = balance_sent;
+  assign gen_late[0].older = older_sent;
+  for (genvar s = 0; s < 3; s++) begin : gen_enter_late
     tx_sched_enter #(
         .Functions(Functions)
     ) i_enter (
@@ -281,25 +288,25 @@ module tx_sched_functions #(
                  Functions'(1) << late_function_i[s*FunctionWidth+:FunctionWidth] : '0),
         .open_i(open_after),
         .quantum_i(quantum),
-        .listed_i(listed_late[s*Functions+:Functions]),
-        .due_i(due_late[s*Functions+:Functions]),
-        .throttled_i(throttled_late[s*Functions+:Functions]),
-        .had_i(had_late[s*Functions+:Functions]),
-        .balance_i(balance_late[s*BalanceWidth*Functions+:BalanceWidth*Functions]),
-        .older_i(older_late[s*Functions*Functions+:Functions*Functions]),
-        .listed_o(listed_late[(s+1)*Functions+:Functions]),
-        .due_o(due_late[(s+1)*Functions+:Functions]),
-        .throttled_o(throttled_late[(s+1)*Functions+:Functions]),
-        .had_o(had_late[(s+1)*Functions+:Functions]),
-        .balance_o(balance_late[(s+1)*BalanceWidth*Functions+:BalanceWidth*Functions]),
-        .older_o(older_late[(s+1)*Functions*Functions+:Functions*Functions])
+        .listed_i(gen_late[s].listed),
+        .due_i(gen_late[s].due),
+        .throttled_i(gen_late[s].throttled),
+        .had_i(gen_late[s].had),
+        .balance_i(gen_late[s].balance),
+        .older_i(gen_late[s].older),
+        .listed_o(gen_late[s+1].listed),
+        .due_o(gen_late[s+1].due),
+        .throttled_o(gen_late[s+1].throttled),
+        .had_o(gen_late[s+1].had),
+        .balance_o(gen_late[s+1].balance),
+        .older_o(gen_late[s+1].older)
     );
   end
 
   assign busy_o = changed || filling || throttled_q != '0;
 
   always_ff @(posedge clk_i) begin
-    older_q <= older_late[3*Functions*Functions+:Functions*Functions];
+    older_q <= gen_late[3].older;
     if (!rst_ni) begin
       shares_q    <= shares_i;
       listed_q    <= '0;
@@ -309,11 +316,11 @@ module tx_sched_functions #(
       balance_q   <= '0;
     end else begin
       shares_q    <= shares_i;
-      listed_q    <= listed_late[3*Functions+:Functions];
-      due_q       <= due_late[3*Functions+:Functions];
-      throttled_q <= throttled_late[3*Functions+:Functions];
-      had_q       <= had_late[3*Functions+:Functions];
-      balance_q   <= balance_late[3*BalanceWidth*Functions+:BalanceWidth*Functions];
+      listed_q    <= gen_late[3].listed;
+      due_q       <= gen_late[3].due;
+      throttled_q <= gen_late[3].throttled;
+      had_q       <= gen_late[3].had;
+      balance_q   <= gen_late[3].balance;
     end
   end
 

@@ -90,12 +90,8 @@ module tx_sched_notes #(
     slot_o      = '0;
     late_slot_o = '0;
     for (int unsigned i = 0; i < Notes; i++) begin
-      if (slot[i]) begin
-        slot_o = SlotWidth'(i);
-      end
-      if (late_slot[i]) begin
-        late_slot_o = SlotWidth'(i);
-      end
+      slot_o      = slot_o | (slot[i] ? SlotWidth'(i) : '0);
+      late_slot_o = late_slot_o | (late_slot[i] ? SlotWidth'(i) : '0);
     end
   end
 
@@ -138,30 +134,29 @@ module tx_sched_notes #(
         next_mem[late_last_i] <= late_slot_o;
       end
     end
+  end
+
+  // Who is new, and who fails because of the packet that has left.
+  logic [Notes-1:0] fresh, late, marked;
+  assign fresh = hold_i ? slot : '0;
+  assign late = late_hold_i ? late_slot : '0;
+  assign marked = marks_i ? covers & ~failed_q & ~fresh & ~late : '0;
+  always_ff @(posedge clk_i) begin
+    silent_q <= (silent_q & ~(fresh | late)) | (note.no_packet ? fresh : '0) |
+        (late_note.no_packet ? late : '0);
+    failed_q <= (failed_q & ~(fresh | late)) | (note.syndrome != '0 ? fresh : '0) |
+        (late_note.syndrome != '0 ? late : '0) | marked;
+    read_q <= (read_q & ~(fresh | late)) |
+        (note.vendor_syndrome == wqe_pkg::VendorSyndromePayloadRead ? fresh : '0) |
+        (late_note.vendor_syndrome == wqe_pkg::VendorSyndromePayloadRead ? late : '0) | marked;
     for (int unsigned i = 0; i < Notes; i++) begin
-      if (marks_i && covers[i] && !failed_q[i]) begin
-        failed_q[i]         <= 1'b1;
-        read_q[i]           <= 1'b1;
-        syndrome_q[i*8+:8]  <= syndrome_i;
-      end
-      if (hold_i && slot[i]) begin
-        qpn_q[i*QpnWidth+:QpnWidth] <= left_qpn_i;
-        psn_q[i*24+:24]             <= note.psn;
-        first_psn_q[i*24+:24]       <= note.first_psn;
-        silent_q[i]                 <= note.no_packet;
-        failed_q[i]                 <= note.syndrome != '0;
-        read_q[i]                   <= note.vendor_syndrome == wqe_pkg::VendorSyndromePayloadRead;
-        syndrome_q[i*8+:8]          <= note.syndrome;
-      end
-      if (late_hold_i && late_slot[i]) begin
-        qpn_q[i*QpnWidth+:QpnWidth] <= late_note.qpn[QpnWidth-1:0];
-        psn_q[i*24+:24]             <= late_note.psn;
-        first_psn_q[i*24+:24]       <= late_note.first_psn;
-        silent_q[i]                 <= late_note.no_packet;
-        failed_q[i]                 <= late_note.syndrome != '0;
-        read_q[i]           <= late_note.vendor_syndrome == wqe_pkg::VendorSyndromePayloadRead;
-        syndrome_q[i*8+:8]          <= late_note.syndrome;
-      end
+      qpn_q[i*QpnWidth+:QpnWidth] <= late[i] ? late_note.qpn[QpnWidth-1:0] :
+          fresh[i] ? left_qpn_i : qpn_q[i*QpnWidth+:QpnWidth];
+      psn_q[i*24+:24] <= late[i] ? late_note.psn : fresh[i] ? note.psn : psn_q[i*24+:24];
+      first_psn_q[i*24+:24] <= late[i] ? late_note.first_psn :
+          fresh[i] ? note.first_psn : first_psn_q[i*24+:24];
+      syndrome_q[i*8+:8] <= late[i] ? late_note.syndrome : fresh[i] ? note.syndrome :
+          marked[i] ? syndrome_i : syndrome_q[i*8+:8];
     end
   end
 

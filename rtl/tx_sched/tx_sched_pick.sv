@@ -71,19 +71,25 @@ module tx_sched_pick #(
   end
 
   // READs: who is the first of his function
+  logic [FunctionWidth*Places-1:0] owner_bits;  // bit b of all owners, one behind the other
+  always_comb begin
+    for (int unsigned b = 0; b < FunctionWidth; b++) begin
+      for (int unsigned i = 0; i < Places; i++) begin
+        owner_bits[b*Places+i] = read_owner_i[i*FunctionWidth+b];
+      end
+    end
+  end
   logic [Places-1:0] read_grants;
   always_comb begin
-    logic first;
+    logic [Places-1:0] others;  // of other functions
     for (int unsigned i = 0; i < Places; i++) begin
-      first = read_valid_i[i];
-      for (int unsigned j = 0; j < Places; j++) begin
-        if (read_valid_i[j] && read_older_i[i*Places+j] &&
-            read_owner_i[j*FunctionWidth+:FunctionWidth] ==
-            read_owner_i[i*FunctionWidth+:FunctionWidth]) begin
-          first = 1'b0;
-        end
+      others = '0;
+      for (int unsigned b = 0; b < FunctionWidth; b++) begin
+        others = others |
+            (owner_bits[b*Places+:Places] ^ {Places{read_owner_i[i*FunctionWidth+b]}});
       end
-      read_grants[i] = first && failure_room_i &&
+      read_grants[i] = read_valid_i[i] &&
+          (read_valid_i & read_older_i[i*Places+:Places] & ~others) == '0 && failure_room_i &&
           (read_class_i[i*ReadWidth+1] ? payload_room_i : direct_room_i) &&
           (!read_class_i[i*ReadWidth] || answer_room_i);
     end
@@ -92,42 +98,34 @@ module tx_sched_pick #(
   always_comb begin
     can_o = '0;
     for (int unsigned i = 0; i < Places; i++) begin
-      if (grants[i]) begin
-        can_o[owner_i[i*FunctionWidth+:FunctionWidth]] = 1'b1;
-      end
-      if (read_grants[i]) begin
-        can_o[read_owner_i[i*FunctionWidth+:FunctionWidth]] = 1'b1;
-      end
+      can_o = can_o |
+          (grants[i] ? Functions'(1) << owner_i[i*FunctionWidth+:FunctionWidth] : '0) |
+          (read_grants[i] ? Functions'(1) << read_owner_i[i*FunctionWidth+:FunctionWidth] : '0);
     end
   end
 
   // Of the function whose turn it is
-  logic [Places-1:0] own, passed;
+  logic [Places-1:0] own;
   always_comb begin
-    read_place_o = '0;
-    read_qpn_o   = '0;
-    own          = '0;
     for (int unsigned i = 0; i < Places; i++) begin
       own[i] = valid_i[i] && owner_i[i*FunctionWidth+:FunctionWidth] == sender_i;
-      if (any_i && read_grants[i] && read_owner_i[i*FunctionWidth+:FunctionWidth] == sender_i) begin
-        read_place_o[i] = 1'b1;
-        read_qpn_o      = read_qpn_o | read_qpn_i[i*QpnWidth+:QpnWidth];
-      end
+      read_place_o[i] = any_i && read_grants[i] &&
+          read_owner_i[i*FunctionWidth+:FunctionWidth] == sender_i;
     end
   end
   assign read_o = read_place_o != '0;
 
+  logic [Places-1:0] able, passed;  // who can; who was before the chosen one
+  assign able = any_i && !read_o ? own & grants : '0;
   always_comb begin
-    request_place_o = '0;
-    request_qpn_o   = '0;
-    passed          = '0;
+    read_qpn_o    = '0;
+    request_qpn_o = '0;
+    passed        = '0;
     for (int unsigned i = 0; i < Places; i++) begin
-      if (any_i && !read_o && own[i] && grants[i] &&
-          (older_i[i*Places+:Places] & own & grants) == '0) begin
-        request_place_o[i] = 1'b1;
-        request_qpn_o      = request_qpn_o | qpn_i[i*QpnWidth+:QpnWidth];
-        passed             = passed | (older_i[i*Places+:Places] & own);
-      end
+      request_place_o[i] = able[i] && (older_i[i*Places+:Places] & able) == '0;
+      read_qpn_o = read_qpn_o | (read_place_o[i] ? read_qpn_i[i*QpnWidth+:QpnWidth] : '0);
+      request_qpn_o = request_qpn_o | (request_place_o[i] ? qpn_i[i*QpnWidth+:QpnWidth] : '0);
+      passed = passed | (request_place_o[i] ? older_i[i*Places+:Places] & own : '0);
     end
   end
   assign request_o = request_place_o != '0;

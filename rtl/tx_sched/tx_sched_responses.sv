@@ -439,18 +439,9 @@ module tx_sched_responses #(
       held_q      <= '0;
       inside_q    <= '0;
     end else begin
-      if (reset_i) begin
-        known_q[reset_qpn_i] <= 1'b1;
-      end
-      if (left_i) begin
-        known_q[left_qpn] <= 1'b1;
-      end
-      if (take_i) begin
-        known_q[take_qpn] <= 1'b1;
-      end
-      if (moves) begin
-        known_q[grant_qpn] <= 1'b1;
-      end
+      known_q <= known_q | (reset_i ? Queues'(1) << reset_qpn_i : '0) |
+          (left_i ? Queues'(1) << left_qpn : '0) | (take_i ? Queues'(1) << take_qpn : '0) |
+          (moves ? Queues'(1) << grant_qpn : '0);
       end_valid_q <= end_now | end_slot;
       any_q       <= any_q || reset_frees || left_drops || grant_frees;
       if (!any_q) begin

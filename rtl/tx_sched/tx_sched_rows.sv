@@ -38,15 +38,20 @@ module tx_sched_rows #(
     end
   end
 
+  logic [Queues-1:0] written;
+  always_comb begin
+    written = '0;
+    for (int unsigned i = 0; i < Writes; i++) begin
+      written = written |
+          (write_i[i] ? Queues'(1) << write_qpn_i[i*QpnWidth+:QpnWidth] : '0);
+    end
+  end
+
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       known_q <= '0;
     end else begin
-      for (int unsigned i = 0; i < Writes; i++) begin
-        if (write_i[i]) begin
-          known_q[write_qpn_i[i*QpnWidth+:QpnWidth]] <= 1'b1;
-        end
-      end
+      known_q <= known_q | written;
     end
   end
 

@@ -74,9 +74,8 @@ module tx_sched_turns #(
                                                     input logic [FunctionWidth*Places-1:0] owner);
     owners_of = '0;
     for (int unsigned i = 0; i < Places; i++) begin
-      if (valid[i]) begin
-        owners_of[owner[i*FunctionWidth+:FunctionWidth]] = 1'b1;
-      end
+      owners_of = owners_of |
+          (valid[i] ? Functions'(1) << owner[i*FunctionWidth+:FunctionWidth] : '0);
     end
   endfunction
   assign before_o = owners_of(valid_q, owner_q);
@@ -89,7 +88,6 @@ module tx_sched_turns #(
     logic [QpnWidth*Places-1:0] qpn;
     logic [FunctionWidth*Places-1:0] owner;
     logic [3*Places-1:0] stamp;
-    logic [Queues-1:0] outside, queued;
     logic [CountWidth-1:0] taken;
     logic waits;
   end
@@ -97,12 +95,32 @@ module tx_sched_turns #(
   assign gen_state[0].qpn = qpn_q;
   assign gen_state[0].owner = owner_q;
   assign gen_state[0].stamp = '0;
-  assign gen_state[0].outside = outside_q;
-  assign gen_state[0].queued = queued_q;
   assign gen_state[0].taken = taken_q;
   assign gen_state[0].waits = count_q != '0;
 
+  // Of each step's QP, and of the one that joins late: whether it waits outside and has an entry
+  // there, before and afterwards.
   logic [3:0] queues;
+  for (genvar s = 0; s < 5; s++) begin : gen_outside
+    logic [QpnWidth-1:0] qpn;
+    logic outside_done, queued_done;
+    assign qpn = s == 4 ? late_qpn_i : qpn_i[(s%4)*QpnWidth+:QpnWidth];
+    for (genvar k = 0; k <= s; k++) begin : gen_seen
+      logic outside, queued;
+    end
+    assign gen_seen[0].outside = outside_q[qpn];
+    assign gen_seen[0].queued = queued_q[qpn];
+    for (genvar k = 0; k < s; k++) begin : gen_see
+      logic same;
+      assign same = gen_outside[k].qpn == qpn;
+      assign gen_seen[k+1].outside = same ? gen_outside[k].outside_done : gen_seen[k].outside;
+      assign gen_seen[k+1].queued = same ? gen_outside[k].queued_done : gen_seen[k].queued;
+    end
+    logic outside_now, queued_now;
+    assign outside_now = gen_seen[s].outside;
+    assign queued_now = gen_seen[s].queued;
+  end
+
   for (genvar s = 0; s < 4; s++) begin : gen_step
     logic was_active, came_inside, is_queued;
     tx_sched_turns_step #(
@@ -120,16 +138,16 @@ module tx_sched_turns #(
         .qpn_in_i(gen_state[s].qpn),
         .owner_i(gen_state[s].owner),
         .stamp_i(gen_state[s].stamp),
-        .outside_i(gen_state[s].outside),
-        .queued_i(gen_state[s].queued),
+        .outside_i(gen_outside[s].outside_now),
+        .queued_i(gen_outside[s].queued_now),
         .taken_i(gen_state[s].taken),
         .waits_i(gen_state[s].waits),
         .valid_o(gen_state[s+1].valid),
         .qpn_o(gen_state[s+1].qpn),
         .owner_o(gen_state[s+1].owner),
         .stamp_o(gen_state[s+1].stamp),
-        .outside_o(gen_state[s+1].outside),
-        .queued_o(gen_state[s+1].queued),
+        .outside_o(gen_outside[s].outside_done),
+        .queued_o(gen_outside[s].queued_done),
         .taken_o(gen_state[s+1].taken),
         .waits_o(gen_state[s+1].waits)
     );
@@ -143,16 +161,13 @@ module tx_sched_turns #(
   assign owner_o = gen_state[4].owner;
   assign waiting_o = owners_of(valid_o, owner_o);
 
-  logic [3*Places-1:0] stamp;
-  assign stamp = gen_state[4].stamp;
-  always_comb begin
-    for (int unsigned i = 0; i < Places; i++) begin
-      for (int unsigned j = 0; j < Places; j++) begin
-        older_o[i*Places+j] = stamp[i*3+:3] != '0 ? stamp[j*3+:3] < stamp[i*3+:3]
-                                                  : stamp[j*3+:3] == '0 && older_q[i*Places+j];
-      end
-    end
-  end
+  tx_sched_order #(
+      .Steps(4)
+  ) i_older (
+      .stamp_i(gen_state[4].stamp),
+      .older_i(older_q),
+      .older_o
+  );
 
   always_comb begin
     class_o = class_q;
@@ -172,18 +187,20 @@ module tx_sched_turns #(
   logic [CountWidth-1:0] taken_kept;
   assign valid_kept = valid_o & ~erased_i;
   assign after_o = owners_of(valid_kept, owner_o);
+  logic [CountWidth-1:0] leavers;
   always_comb begin
-    taken_kept = gen_state[4].taken;
+    leavers = '0;
     for (int unsigned i = 0; i < Places; i++) begin
-      taken_kept = taken_kept - CountWidth'(valid_o[i] && erased_i[i]);
+      leavers = leavers + CountWidth'(valid_o[i] && erased_i[i]);
     end
   end
+  assign taken_kept = gen_state[4].taken - leavers;
 
   logic [Places-1:0] valid_late;
   logic [QpnWidth*Places-1:0] qpn_late;
   logic [FunctionWidth*Places-1:0] owner_late;
   logic [3*Places-1:0] stamp_late, stamp_chosen;
-  logic [Queues-1:0] outside_late, queued_late;
+  logic [Places*Places-1:0] older_late;
   logic [CountWidth-1:0] taken_late;
   logic waits_late, late_queue, unused_active;
   tx_sched_turns_step #(
@@ -201,16 +218,16 @@ module tx_sched_turns #(
       .qpn_in_i(qpn_o),
       .owner_i(owner_o),
       .stamp_i(stamp_chosen),
-      .outside_i(gen_state[4].outside),
-      .queued_i(gen_state[4].queued),
+      .outside_i(gen_outside[4].outside_now),
+      .queued_i(gen_outside[4].queued_now),
       .taken_i(taken_kept),
       .waits_i(gen_state[4].waits),
       .valid_o(valid_late),
       .qpn_o(qpn_late),
       .owner_o(owner_late),
       .stamp_o(stamp_late),
-      .outside_o(outside_late),
-      .queued_o(queued_late),
+      .outside_o(gen_outside[4].outside_done),
+      .queued_o(gen_outside[4].queued_done),
       .taken_o(taken_late),
       .waits_o(waits_late)
   );
@@ -219,6 +236,13 @@ module tx_sched_turns #(
       stamp_chosen[i*3+:3] = back_i[i] ? 3'd1 : 3'd0;
     end
   end
+  tx_sched_order #(
+      .Steps(2)
+  ) i_older_late (
+      .stamp_i(stamp_late),
+      .older_i(older_o),
+      .older_o(older_late)
+  );
 
   // Who waits longest outside, be it since this cycle
   // ------------------------------------------------------------------------------------------
@@ -250,8 +274,16 @@ module tx_sched_turns #(
       admit_function_o = late_function_i;
     end
   end
+  for (genvar s = 0; s < 6; s++) begin : gen_left
+    logic outside;
+  end
+  assign gen_left[0].outside = outside_q[admit_qpn_o];
+  for (genvar s = 0; s < 5; s++) begin : gen_leave
+    assign gen_left[s+1].outside = gen_outside[s].qpn == admit_qpn_o ?
+        gen_outside[s].outside_done : gen_left[s].outside;
+  end
   assign pops = waits_late && taken_late != CountWidth'(Places);
-  assign admit_o = pops && outside_late[admit_qpn_o];
+  assign admit_o = pops && gen_left[5].outside;
   assign slot = admit_o ? ~valid_late & (valid_late + Places'(1)) : '0;
 
   logic [2:0] grown;
@@ -286,23 +318,39 @@ module tx_sched_turns #(
 
   always_ff @(posedge clk_i) begin
     for (int unsigned i = 0; i < Places; i++) begin
-      for (int unsigned j = 0; j < Places; j++) begin
-        older_q[i*Places+j] <= slot[i] ? i != j : !slot[j] &&
-            (stamp_late[i*3+:3] != '0 ? stamp_late[j*3+:3] < stamp_late[i*3+:3]
-                                      : stamp_late[j*3+:3] == '0 && older_o[i*Places+j]);
-      end
+      older_q[i*Places+:Places] <= slot[i] ? ~(Places'(1) << i)
+                                           : older_late[i*Places+:Places] & ~slot;
       qpn_q[i*QpnWidth+:QpnWidth] <= slot[i] ? admit_qpn_o : qpn_late[i*QpnWidth+:QpnWidth];
       owner_q[i*FunctionWidth+:FunctionWidth] <= slot[i] ? admit_function_o :
           owner_late[i*FunctionWidth+:FunctionWidth];
-      if (slot[i]) begin
-        class_q[i*ClassWidth+:ClassWidth] <= admit_class_i;
-      end else if (valid_late[i] && !valid_kept[i]) begin
-        class_q[i*ClassWidth+:ClassWidth] <= late_class_i;
-      end else begin
-        class_q[i*ClassWidth+:ClassWidth] <= chosen_i[i] ? chosen_class_i
-                                                         : class_o[i*ClassWidth+:ClassWidth];
-      end
+      class_q[i*ClassWidth+:ClassWidth] <= slot[i] ? admit_class_i :
+          valid_late[i] && !valid_kept[i] ? late_class_i :
+          chosen_i[i] ? chosen_class_i : class_o[i*ClassWidth+:ClassWidth];
     end
+  end
+
+  // Who waits outside: of one QP's steps the last counts.
+  logic [4:0] steps, outside_done, queued_done;
+  assign steps = {late_push_i, erase_i | push_i};
+  for (genvar s = 0; s < 5; s++) begin : gen_done
+    assign outside_done[s] = gen_outside[s].outside_done;
+    assign queued_done[s] = gen_outside[s].queued_done;
+  end
+  logic [5*QpnWidth-1:0] step_qpn;
+  logic [Queues-1:0] outside_next, queued_next;
+  assign step_qpn = {late_qpn_i, qpn_i};
+  always_comb begin
+    logic [Queues-1:0] one;
+    outside_next = outside_q;
+    queued_next  = queued_q;
+    for (int unsigned s = 0; s < 5; s++) begin
+      one = steps[s] ? Queues'(1) << step_qpn[s*QpnWidth+:QpnWidth] : '0;
+      outside_next = (outside_next & ~one) | (outside_done[s] ? one : '0);
+      queued_next  = queued_next | (queued_done[s] ? one : '0);
+    end
+    one = pops ? Queues'(1) << admit_qpn_o : '0;
+    outside_next = outside_next & ~one;
+    queued_next  = queued_next & ~one;
   end
 
   assign busy_o = valid_q != '0 || count_q != '0;
@@ -315,14 +363,10 @@ module tx_sched_turns #(
       count_q   <= '0;
       head_q    <= '0;
     end else begin
-      valid_q   <= valid_late | slot;
-      outside_q <= outside_late;
-      queued_q  <= queued_late;
-      if (pops) begin
-        outside_q[admit_qpn_o] <= 1'b0;
-        queued_q[admit_qpn_o]  <= 1'b0;
-        head_q                 <= head_q + 1'b1;
-      end
+      valid_q <= valid_late | slot;
+      outside_q <= outside_next;
+      queued_q  <= queued_next;
+      head_q    <= head_q + QpnWidth'(pops);
       taken_q <= taken_late + CountWidth'(admit_o);
       count_q <= count_q + (QpnWidth + 1)'(grown) - (QpnWidth + 1)'(pops);
     end

@@ -4,7 +4,6 @@ module tx_sched_turns_step #(
     parameter  int unsigned Step          = 1,
     parameter  int unsigned FunctionWidth = 7,
     localparam int unsigned QpnWidth      = params_pkg::NicLogMaxQp,
-    localparam int unsigned Queues        = 2 ** QpnWidth,
     localparam int unsigned Places        = stages_pkg::TxSchedPlaces,
     localparam int unsigned CountWidth    = $clog2(Places + 1)
 ) (
@@ -20,8 +19,8 @@ module tx_sched_turns_step #(
     input logic [     QpnWidth*Places-1:0] qpn_in_i,    // by which QP - turns
     input logic [FunctionWidth*Places-1:0] owner_i,     // of which function - turns
     input logic [            3*Places-1:0] stamp_i,     // the step in which each was taken - turns
-    input logic [              Queues-1:0] outside_i,   // QPs that wait outside - turns
-    input logic [              Queues-1:0] queued_i,    // QPs with an entry there - turns
+    input logic                            outside_i,   // the QP waits outside - turns
+    input logic                            queued_i,    // it has an entry there - turns
     input logic [          CountWidth-1:0] taken_i,     // places taken - turns
     input logic                            waits_i,     // there are entries outside - turns
 
@@ -29,8 +28,8 @@ module tx_sched_turns_step #(
     output logic [     QpnWidth*Places-1:0] qpn_o,      // - turns
     output logic [FunctionWidth*Places-1:0] owner_o,    // - turns
     output logic [            3*Places-1:0] stamp_o,    // - turns
-    output logic [              Queues-1:0] outside_o,  // - turns
-    output logic [              Queues-1:0] queued_o,   // - turns
+    output logic                            outside_o,  // - turns
+    output logic                            queued_o,   // - turns
     output logic [          CountWidth-1:0] taken_o,    // - turns
     output logic                            waits_o     // - turns
 );
@@ -43,31 +42,24 @@ module tx_sched_turns_step #(
   end
   logic joins;
   logic [CountWidth-1:0] kept_count;
-  assign active_o = match != '0 || outside_i[qpn_i];
+  assign active_o = match != '0 || outside_i;
   assign kept = erase_i ? valid_i & ~match : valid_i;
   assign kept_count = taken_i - CountWidth'(erase_i && match != '0);
   assign joins = push_i && (erase_i || !active_o);
   assign inside_o = joins && kept_count != CountWidth'(Places) && !waits_i;
-  assign queue_o = joins && !inside_o && !queued_i[qpn_i];
+  assign queue_o = joins && !inside_o && !queued_i;
   // The first free place.
   assign slot = inside_o ? ~kept & (kept + Places'(1)) : '0;
 
   assign valid_o = kept | slot;
   assign taken_o = kept_count + CountWidth'(inside_o);
   assign waits_o = waits_i || queue_o;
+  assign outside_o = (outside_i && !erase_i) || (joins && !inside_o);
+  assign queued_o = queued_i || (joins && !inside_o);
   always_comb begin
-    outside_o = outside_i;
-    queued_o  = queued_i;
-    qpn_o     = qpn_in_i;
-    owner_o   = owner_i;
-    stamp_o   = stamp_i;
-    if (erase_i) begin
-      outside_o[qpn_i] = 1'b0;
-    end
-    if (joins && !inside_o) begin
-      outside_o[qpn_i] = 1'b1;
-      queued_o[qpn_i]  = 1'b1;
-    end
+    qpn_o   = qpn_in_i;
+    owner_o = owner_i;
+    stamp_o = stamp_i;
     for (int unsigned i = 0; i < Places; i++) begin
       if (slot[i]) begin
         qpn_o[i*QpnWidth+:QpnWidth]             = qpn_i;
