@@ -229,8 +229,13 @@ TEST(perftest_write_bw, runs_unreliably) {
   EXPECT_EQ(result_of("ib_write_bw -c UC -s 4096 -n 200")["iterations"], 200);
 }
 
-TEST(perftest_atomic_bw, runs) {
-  EXPECT_EQ(result_of("ib_atomic_bw -n 200")["iterations"], 200);
+TEST(perftest_atomic_bw, runs_and_is_judged) {
+  // The judge checks that each atomic saw what the one before it left.
+  run_point point = point_of("ib_atomic_bw -n 200");
+  point.workload.scoreboard = true;
+  const json summary = run(point);
+  EXPECT_EQ(summary["perftest"]["result"]["iterations"], 200);
+  EXPECT_EQ(summary["checks"]["judged_sends"], 200);
 }
 
 TEST(perftest_write_bw, posts_lists) {

@@ -177,7 +177,10 @@ task<> perftest_traffic::create(side& here, connection& link) {
   const std::uint64_t bytes = std::max<std::uint64_t>(spec_.size, AtomicBytes);
   memory_access_rights rights;
   rights.remote_atomic = spec_.verb == perftest_verb::atomic;
-  link.source = co_await dev.register_memory(core, here.pd, host.allocate(bytes, Page), bytes);
+  // Several atomics under way each have a place for what they find.
+  const std::uint64_t found =
+      spec_.verb == perftest_verb::atomic ? AtomicBytes * spec_.tx_depth : bytes;
+  link.source = co_await dev.register_memory(core, here.pd, host.allocate(found, Page), found);
   link.target = co_await dev.register_memory(core, here.pd, host.allocate(bytes + grh, Page),
                                              bytes + grh, rights);
   queue_pair_options options;
@@ -416,6 +419,10 @@ task<bool> perftest_traffic::fill_windows(cpu& core, side& here) {
       for (std::uint64_t i = 0; i < count; ++i) {
         const std::uint64_t number = link.posted + i;
         link.request.id = id | number;
+        if (spec_.verb == perftest_verb::atomic) {
+          link.request.sges[0].address =
+              link.source.address + number % spec_.tx_depth * AtomicBytes;
+        }
         // A window that is full without a signaled request would never empty.
         const bool last = spec_.duration == 0 && number + 1 == rounds_;
         link.request.signaled = last || (number + 1) % spec_.cq_mod == 0;
