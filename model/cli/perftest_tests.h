@@ -103,6 +103,7 @@ class perftest_traffic final : public traffic {
   void note_completed(side& here, connection& link, std::uint64_t messages, ps_t now);
   [[nodiscard]] std::uint64_t measured_iterations() const;
   void set_window(ps_t from);
+  static void add_up(side& here);
   [[nodiscard]] bool more(std::uint64_t posted, ps_t now) const;
 
   [[nodiscard]] bool unreliable() const { return spec_.service != qpc_service::Rc; }
