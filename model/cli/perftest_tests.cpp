@@ -382,17 +382,20 @@ void perftest_traffic::note_completed(side& here, connection& link, std::uint64_
     return;
   }
   if (spec_.duration != 0) {
-    // Each queue pair by itself: those of several come in bunches.
-    bandwidth_record& record = link.record;
+    // From one completion of the first queue pair to another: those of several come in bunches.
+    const bool first = &link == here.links.data();
+    bandwidth_record& record = here.record;
     if (now < window_from_ || now > window_to_) {
       return;
     }
-    if (record.to == 0) {
-      record.from = now;  // the first one only starts the watch
-    } else {
-      record.messages += messages;
+    if (record.to != 0) {
+      here.counted += messages;
     }
-    record.to = now;
+    if (first) {
+      record.from = record.to == 0 ? now : record.from;
+      record.messages = here.counted;
+      record.to = now;
+    }
     return;
   }
   bandwidth_record& record = here.record;
@@ -467,23 +470,6 @@ task<> perftest_traffic::bandwidth(side& here) {
            return spec_.duration != 0 ? under_way(link) >= spec_.cq_mod : under_way(link) != 0;
          })) {
     co_await await_completions(core, here);
-  }
-  if (spec_.duration != 0) {
-    add_up(here);
-  }
-}
-
-/// Of a test with a duration: what all queue pairs completed between their first completion in the
-/// window and their last.
-void perftest_traffic::add_up(side& here) {
-  bandwidth_record& sum = here.record;
-  sum.from = NeverPs;
-  for (const connection& link : here.links) {
-    if (link.record.to != 0) {
-      sum.messages += link.record.messages;
-      sum.from = std::min(sum.from, link.record.from);
-      sum.to = std::max(sum.to, link.record.to);
-    }
   }
 }
 
