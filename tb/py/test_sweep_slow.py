@@ -253,5 +253,39 @@ class the_sweep_of_the_doorbell_crossover(unittest.TestCase):
         self.assertEqual([name for name, count in drawings.items() if count == 0], [])
 
 
+@unittest.skipIf(MISSING, WHY)
+@unittest.skipIf(report_pages.MISSING, report_pages.WHY)
+class the_sweep_of_sensitivity(unittest.TestCase):
+    def test_its_tornado_is_the_table_in_percent_of_the_base(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder) / "out"
+            done = subprocess.run(
+                [carillon_runs.BINARY, "sweep",
+                 str(carillon_runs.ROOT / "scenarios/sweeps/sensitivity.toml"), "--out", str(out),
+                 "--quiet"], capture_output=True, text=True, check=False, timeout=500,
+                env=dict(os.environ, CARILLON_PYTHON=sys.executable))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(report_pages.report(out).returncode, 0)
+            bars = report_pages.charts(out / "report.html")["tornado_latency_post_to_cqe_seen_p50"]
+            smallest, largest = bars["data"]
+            database = sqlite3.connect(out / "sweep.sqlite")
+            column = '"latency.post_to_cqe_seen.p50"'
+            base = database.execute(f"SELECT {column} FROM results WHERE label = 'base'"
+                                    ).fetchone()[0]
+            for bar, order in ((smallest, "ASC"), (largest, "DESC")):
+                for key, change in zip(bar["y"], bar["x"]):
+                    if not key.startswith(("pcie.", "cpu.", "core.", "host.memory")):
+                        continue
+                    value = database.execute(
+                        f'SELECT {column} FROM results WHERE "{key}" NOT NULL '
+                        f'ORDER BY "{key}" {order} LIMIT 1').fetchone()[0]
+                    self.assertAlmostEqual(change, 100 * (value - base) / base, places=9)
+            database.close()
+            self.assertGreater(len(smallest["y"]), 8)
+            swings = [max(pair + (0,)) - min(pair + (0,))
+                      for pair in zip(smallest["x"], largest["x"])]
+            self.assertEqual(swings, sorted(swings, reverse=True))
+
+
 if __name__ == "__main__":
     unittest.main()
