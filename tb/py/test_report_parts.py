@@ -1,6 +1,7 @@
 """Parts of reports and sweeps that are easier to see alone: crossovers, tornados, thinning."""
 
 import pathlib
+import re
 import sys
 import unittest
 
@@ -89,6 +90,12 @@ class parts_of_a_report(unittest.TestCase):
                          [499, 899, 989, 998, 999])
         self.assertEqual([rank(percent, 1) for percent in (50, 99.9)], [0, 0])
         self.assertEqual(rank(50, 3), 1)
+
+    def test_it_knows_the_latencies_of_the_program(self):
+        from report.trace_file import PATHS
+        text = (carillon_runs.ROOT / "model/cli/paths.h").read_text()
+        self.assertEqual(PATHS, {name: (begin, end) for name, begin, end in re.findall(
+            r'\{"(\w+)", milestone::(\w+), milestone::(\w+),', text)})
 
     def test_every_place_of_a_path_belongs_to_somebody(self):
         from report.provenance import owner

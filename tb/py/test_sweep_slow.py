@@ -2,6 +2,7 @@
 
 import csv
 import importlib.util
+import json
 import os
 import pathlib
 import signal
@@ -151,6 +152,37 @@ class a_sweep(unittest.TestCase):
         code, errors = self.sweep(self.scenario(), "out")
         self.assertEqual(code, 2)
         self.assertIn("holds another sweep", errors)
+
+    def compare(self, before, after, *options):
+        """(exit code, what it printed)."""
+        done = subprocess.run(
+            [carillon_runs.BINARY, "compare", str(self.folder / before),
+             str(self.folder / after), *options], capture_output=True, text=True, check=False,
+            timeout=60)
+        return done.returncode, done.stdout + done.stderr
+
+    def test_two_sweeps_are_compared_point_by_point(self):
+        scenario = self.scenario()
+        fixed = ("--set", "workload.size=4096")
+        self.assertEqual(self.sweep(scenario, "fast", *fixed), (0, ""))
+        self.assertEqual(self.sweep(scenario, "slow", *fixed, "--set", "pcie.generation=3"),
+                         (0, ""))
+        self.assertEqual(self.compare("fast", "fast")[0], 0)
+        code, text = self.compare("fast", "slow", "--json")
+        self.assertEqual(code, 1)
+        found = json.loads(text)["differences"]
+        worse = {each["point"]: each for each in found
+                 if each["name"] == "latency.post_to_cqe.p50"}
+        self.assertEqual(set(worse), {"submit=doorbell", "submit=blueflame"})
+        for label, each in worse.items():
+            rows = [{row["label"]: row for row in self.rows(out)}[label]
+                    for out in ("fast", "slow")]
+            before, after = (float(row["latency.post_to_cqe.p50"]) for row in rows)
+            self.assertEqual((each["before"], each["after"]), (before, after))
+            self.assertAlmostEqual(each["percent"], 100 * (after - before) / before)
+            self.assertEqual(each["verdict"], "worse")
+        self.assertEqual(self.compare("slow", "fast", "--tolerance", "200")[0], 0)
+        self.assertEqual(self.compare("fast", "absent")[0], 2)
 
     def test_a_submit_command_runs_the_points_as_jobs(self):
         scenario = self.scenario()
