@@ -75,8 +75,8 @@ TEST(sweep_settings, values_are_texts_that_set_takes) {
 }
 
 TEST(sweep_settings, a_key_that_cannot_be_set_is_refused_before_anything_runs) {
-  EXPECT_THAT(refusal("workload.sise = [2]\n"), HasSubstr("s.toml:4: workload.sise"));
-  EXPECT_THAT(refusal("workload.sise = [2]\n"), HasSubstr("`workload.size`"));
+  EXPECT_THAT(refusal("workload.sizx = [2]\n"), HasSubstr("s.toml:4: workload.sizx"));
+  EXPECT_THAT(refusal("workload.sizx = [2]\n"), HasSubstr("`size`"));
   EXPECT_THAT(refusal("pcie.generation = [4, 7]\n"), HasSubstr("7 is out of range"));
   EXPECT_THAT(refusal("workload.submit = [\"bell\"]\n"), HasSubstr("doorbell"));
   EXPECT_THAT(refusal("workload.size = [2, 2]\n"), HasSubstr("twice"));
@@ -90,7 +90,7 @@ TEST(sweep_settings, a_zip_that_cannot_be_is_refused) {
   const std::string axes = "workload.size = [2, 3]\npcie.generation = [3, 4, 5]\n";
   EXPECT_THAT(refusal(axes + "zip = [[\"workload.size\", \"pcie.generation\"]]\n"),
               HasSubstr("`workload.size` has 2 values, but `pcie.generation` has 3"));
-  EXPECT_THAT(refusal(axes + "zip = [[\"workload.sise\"]]\n"), HasSubstr("`workload.size`"));
+  EXPECT_THAT(refusal(axes + "zip = [[\"workload.sizx\"]]\n"), HasSubstr("`workload.size`"));
   EXPECT_THAT(refusal(axes + "zip = [[\"workload.size\"], [\"workload.size\"]]\n"),
               HasSubstr("named twice"));
 }

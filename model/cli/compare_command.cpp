@@ -23,15 +23,15 @@ at fault.)";
 }  // namespace
 
 void add_compare_command(CLI::App& app) {
-  CLI::App* compare =
+  CLI::App* command =
       app.add_subcommand("compare", "Tell what differs between two runs or two sweeps");
-  compare->add_option("BEFORE", "Folder of a run or sweep, or a summary.json")->required();
-  compare->add_option("AFTER", "The same, later")->required();
-  compare->add_option("--tolerance", "Worse by up to this is no regression (default: 0)")
+  command->add_option("BEFORE", "Folder of a run or sweep, or a summary.json")->required();
+  command->add_option("AFTER", "The same, later")->required();
+  command->add_option("--tolerance", "Worse by up to this is no regression (default: 0)")
       ->type_name("PERCENT")
       ->check(CLI::NonNegativeNumber);
-  compare->add_flag("--json")->description("For programs");
-  compare->footer(Footer);
+  command->add_flag("--json")->description("For programs");
+  command->footer(Footer);
 }
 
 int run_compare_command(const CLI::App& app) {

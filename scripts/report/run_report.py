@@ -46,15 +46,17 @@ def timing_sections(point, latency):
         return [page.section("Latency", f"No message took the path {latency}.", point=point.label)]
     if ranked:
         finder = _way_finder(point.trace)
-        slow_name = "P99.9" if found["count"] >= 1000 else "slowest"
+        slow_name = "P99.9" if len(ranked) >= 1000 else "slowest"
         chosen = [("median", ranked[rank(50, len(ranked))]),
                   (slow_name, ranked[rank(99.9, len(ranked))])]
         ways = [(f"{name}: message {message}, {style.ns(ps / 1000)}", finder.way(message))
                 for name, (ps, message) in chosen]
         note = ("Spans on the critical path, from the first to the last picosecond: each begins "
                 "where the one before it ends. The longest waits are named.")
+        if len(ranked) != found["count"]:
+            note += " Of the messages in the trace, that is; more were measured."
         if not slow_name.startswith("P"):
-            note += f" With {found['count']:,} messages, the P99.9 is the slowest one."
+            note += f" Of {len(ranked):,} messages, the P99.9 is the slowest one."
         sections.append(page.section("Median and tail, side by side", note,
                                      [(_id("waterfall", point), waterfall.figure(ways))]))
     note = "How many messages are faster than that. The axis stretches the tail."

@@ -54,12 +54,18 @@ def crossings(first, second):
     logarithmic = is_wide([x for x, _, _ in common])
     scale = math.log if logarithmic else float
     found = []
-    for (x0, a0, b0), (x1, a1, b1) in zip(common, common[1:]):
-        before, after = a0 - b0, a1 - b1
-        if before * after < 0:
-            share = before / (before - after)
-            at = scale(x0) + share * (scale(x1) - scale(x0))
-            found.append((math.exp(at) if logarithmic else at, a0 + share * (a1 - a0), x0, x1))
+    last = None  # the last point at which they differ
+    for x1, a1, b1 in common:
+        if a1 == b1:
+            continue
+        if last is not None:
+            x0, a0, b0 = last
+            before, after = a0 - b0, a1 - b1
+            if before * after < 0:
+                share = before / (before - after)
+                at = scale(x0) + share * (scale(x1) - scale(x0))
+                found.append((math.exp(at) if logarithmic else at, a0 + share * (a1 - a0), x0, x1))
+        last = (x1, a1, b1)
     return found
 
 

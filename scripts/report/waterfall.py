@@ -99,15 +99,17 @@ def _name_waits(chart, column, way, longest):
         if end + wide > longest:
             place = {"x": begin, "xanchor": "right", "xshift": -4}
             if begin < wide:
-                place = {"x": begin, "xanchor": "left", "xshift": 4}  # on the bars
+                place = {"x": longest, "xanchor": "right"}  # on the bars
         chart.add_annotation(row=1, col=column, y=stage, showarrow=False, text=text,
                              font={"size": 11, "color": colours.INK},
                              bgcolor="rgba(255,255,255,0.85)", borderpad=1, **place)
 
 
 def _wait_text(waits):
-    """The two longest, and how many more there are."""
+    """The longest one, and how many more there are."""
     longest = sorted(waits.items(), key=lambda each: -each[1])
-    words = [f"{reason.replace('credit:', 'credit ')} {style.ns(ns)}"
-             for reason, ns in longest[:2]]
-    return ", ".join(words) + (f", {len(longest) - 2} more" if len(longest) > 2 else "")
+    reason, ns = longest[0]
+    more = len(longest) - 1
+    rest = sum(waits.values()) - ns
+    return f"{reason.replace('credit:', 'credit ')} {style.ns(ns)}" + (
+        f", {more} more {style.ns(rest)}" if more else "")

@@ -2,6 +2,7 @@
 
 import csv
 import importlib.util
+import json
 import os
 import pathlib
 import signal
@@ -152,6 +153,37 @@ class a_sweep(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("holds another sweep", errors)
 
+    def compare(self, before, after, *options):
+        """(exit code, what it printed)."""
+        done = subprocess.run(
+            [carillon_runs.BINARY, "compare", str(self.folder / before),
+             str(self.folder / after), *options], capture_output=True, text=True, check=False,
+            timeout=60)
+        return done.returncode, done.stdout + done.stderr
+
+    def test_two_sweeps_are_compared_point_by_point(self):
+        scenario = self.scenario()
+        fixed = ("--set", "workload.size=4096")
+        self.assertEqual(self.sweep(scenario, "fast", *fixed), (0, ""))
+        self.assertEqual(self.sweep(scenario, "slow", *fixed, "--set", "pcie.generation=3"),
+                         (0, ""))
+        self.assertEqual(self.compare("fast", "fast")[0], 0)
+        code, text = self.compare("fast", "slow", "--json")
+        self.assertEqual(code, 1)
+        found = json.loads(text)["differences"]
+        worse = {each["point"]: each for each in found
+                 if each["name"] == "latency.post_to_cqe.p50"}
+        self.assertEqual(set(worse), {"submit=doorbell", "submit=blueflame"})
+        for label, each in worse.items():
+            rows = [{row["label"]: row for row in self.rows(out)}[label]
+                    for out in ("fast", "slow")]
+            before, after = (float(row["latency.post_to_cqe.p50"]) for row in rows)
+            self.assertEqual((each["before"], each["after"]), (before, after))
+            self.assertAlmostEqual(each["percent"], 100 * (after - before) / before)
+            self.assertEqual(each["verdict"], "worse")
+        self.assertEqual(self.compare("slow", "fast", "--tolerance", "200")[0], 0)
+        self.assertEqual(self.compare("fast", "absent")[0], 2)
+
     def test_a_submit_command_runs_the_points_as_jobs(self):
         scenario = self.scenario()
         self.assertEqual(self.sweep(scenario, "here"), (0, ""))
@@ -251,6 +283,40 @@ class the_sweep_of_the_doorbell_crossover(unittest.TestCase):
         drawings = seen.drawings()
         self.assertEqual(set(drawings), set(self.charts))
         self.assertEqual([name for name, count in drawings.items() if count == 0], [])
+
+
+@unittest.skipIf(MISSING, WHY)
+@unittest.skipIf(report_pages.MISSING, report_pages.WHY)
+class the_sweep_of_sensitivity(unittest.TestCase):
+    def test_its_tornado_is_the_table_in_percent_of_the_base(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder) / "out"
+            done = subprocess.run(
+                [carillon_runs.BINARY, "sweep",
+                 str(carillon_runs.ROOT / "scenarios/sweeps/sensitivity.toml"), "--out", str(out),
+                 "--quiet"], capture_output=True, text=True, check=False, timeout=500,
+                env=dict(os.environ, CARILLON_PYTHON=sys.executable))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(report_pages.report(out).returncode, 0)
+            bars = report_pages.charts(out / "report.html")["tornado_latency_post_to_cqe_seen_p50"]
+            smallest, largest = bars["data"]
+            database = sqlite3.connect(out / "sweep.sqlite")
+            column = '"latency.post_to_cqe_seen.p50"'
+            base = database.execute(f"SELECT {column} FROM results WHERE label = 'base'"
+                                    ).fetchone()[0]
+            for bar, order in ((smallest, "ASC"), (largest, "DESC")):
+                for key, change in zip(bar["y"], bar["x"]):
+                    if not key.startswith(("pcie.", "cpu.", "core.", "host.memory")):
+                        continue
+                    value = database.execute(
+                        f'SELECT {column} FROM results WHERE "{key}" NOT NULL '
+                        f'ORDER BY "{key}" {order} LIMIT 1').fetchone()[0]
+                    self.assertAlmostEqual(change, 100 * (value - base) / base, places=9)
+            database.close()
+            self.assertGreater(len(smallest["y"]), 8)
+            swings = [max(pair + (0,)) - min(pair + (0,))
+                      for pair in zip(smallest["x"], largest["x"])]
+            self.assertEqual(swings, sorted(swings, reverse=True))
 
 
 if __name__ == "__main__":
