@@ -161,7 +161,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(planted{"content",
                             {"payload.ack_request", "direct.ack_request", "sent.ack_request"}},
                     planted{"timing", {"direct.valid", "direct.visible"}},
-                    planted{"backpressure", {"work.ready"}}, planted{"cost", {"payload.valid"}},
+                    planted{"backpressure", {"work.ready"}},
+                    planted{"cost", {"payload.valid", "payload.visible"}},
                     planted{"busy", {"payload.valid", "direct.valid", "sent.valid"}}),
     [](const auto& run) { return std::string(run.param.variant); });
 

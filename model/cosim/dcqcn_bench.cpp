@@ -138,7 +138,7 @@ lockstep_report run_dcqcn_bench(const lockstep_options& options) {
   {
     const twin_instance stage =
         make_twin<dcqcn>("dcqcn", nic, {slices, rates}, options.impl, &domain);
-    run_bench(domain);
+    run_bench(domain, context, options, {&stage});
     report.edges = domain.edges();
     domain.finish();
     context.check_drained();

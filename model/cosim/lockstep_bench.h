@@ -30,7 +30,8 @@ struct lockstep_options {
   impl_kind impl = impl_kind::lockstep;
   bool rtl_clock_always = false;
   bool audit = false;
-  std::string variant;  ///< of the RTL; "" is the twin itself
+  cycle_t looks_until = 0;  ///< the model is looked at in every cycle before, whatever there is
+  std::string variant;      ///< of the RTL; "" is the twin itself
   std::uint64_t shuffle_seed = 0;
   unsigned reset_seed = 0;  ///< of what no reset of the RTL sets, 0 for zeros
   std::string waves;        ///< folder for the RTL's signals, "" for none

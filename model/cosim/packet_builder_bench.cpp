@@ -374,7 +374,7 @@ lockstep_report run_packet_builder_bench(const lockstep_options& options) {
     const twin_instance stage = make_twin<packet_builder>(
         "packet_builder", nic, {filled, direct, reads, lines, frames, looped, parts.vports},
         options.impl, &domain);
-    run_bench(domain);
+    run_bench(domain, context, options, {&stage});
     report.edges = domain.edges();
     domain.finish();
     context.check_drained();

@@ -287,7 +287,7 @@ lockstep_report run_payload_dma_bench(const lockstep_options& options) {
     const twin_instance stage = make_twin<payload_dma>(
         "payload_dma", nic, {packets, reads, done, filled, left, key_reads, key_lines},
         options.impl, &domain);
-    run_bench(domain);
+    run_bench(domain, context, options, {&stage});
     report.edges = domain.edges();
     domain.finish();
     context.check_drained();

@@ -508,7 +508,7 @@ lockstep_report run_pcie_rx_bench(const lockstep_options& options) {
 
   {
     const twin_instance stage = make_twin<pcie_rx>("pcie_rx", nic, io, options.impl, &domain);
-    run_bench(domain);
+    run_bench(domain, context, options, {&stage});
     report.edges = domain.edges();
     domain.finish();
     context.check_drained();

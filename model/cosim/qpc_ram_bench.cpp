@@ -215,7 +215,7 @@ lockstep_report run_qpc_ram_bench(const lockstep_options& options) {
         make_twin<qpc_ram>("chip_ram", chip_nic, chip.ports(), options.impl, &domain);
     const twin_instance cached =
         make_twin<qpc_ram>("memory_ram", memory_nic, memory.ports(), options.impl, &domain);
-    run_bench(domain);
+    run_bench(domain, context, options, {&on_chip, &cached});
     report.edges = domain.edges();
     domain.finish();
     context.check_drained();

@@ -522,7 +522,7 @@ lockstep_report run_rx_parser_bench(const lockstep_options& options) {
     rx_parser::ports io{frames,          commits,  common_reads, common_lines, responder_reads,
                         responder_lines, requests, responses,    parts.vports, &ends};
     const twin_instance stage = make_twin<rx_parser>("rx_parser", nic, io, options.impl, &domain);
-    run_bench(domain);
+    run_bench(domain, context, options, {&stage});
     report.edges = domain.edges();
     domain.finish();
     context.check_drained();

@@ -369,7 +369,7 @@ lockstep_report run_tx_mac_bench(const lockstep_options& options) {
     const twin_instance stage =
         make_twin<tx_mac>("tx_mac", nic, {frames, wire, &leaving, &control, &paused, &crowded},
                           options.impl, &domain);
-    run_bench(domain);
+    run_bench(domain, context, options, {&stage});
     report.edges = domain.edges();
     domain.finish();
     context.check_drained();

@@ -55,7 +55,7 @@ class bench_neighbours final : public stage {
     wake(t + 1);
     if ((what_.more_commands() || t >= next_command_) && io_.commands.has_credit(t)) {
       io_.commands.push(t, 1, what_.make_command());
-      next_command_ = t + 1 + pauses_.below(400);
+      next_command_ = t + 1 + pauses_.below(200);
     }
     govern(t);
     if (t >= next_ports_) {
@@ -231,7 +231,11 @@ constexpr std::array Counted = {counted_bin{counter::AcksCoalesced, "counted.coa
 }  // namespace
 
 lockstep_report run_tx_sched_bench(const lockstep_options& options) {
-  sim_context context(parameters{}, options.seed, options.shuffle_seed);
+  parameters params;
+  // Small ones are used up before an acknowledge comes.
+  const std::array Windows = {params.nic.send_window, std::int64_t{64}, std::int64_t{8}};
+  params.nic.send_window = Windows[options.seed % Windows.size()];
+  sim_context context(params, options.seed, options.shuffle_seed);
   tlp_pool tlps;
   nic_shared nic(context, "bench", tlps);
   rtl_domain domain(context, rtl_options_of(options));
@@ -304,7 +308,7 @@ lockstep_report run_tx_sched_bench(const lockstep_options& options) {
   });
   {
     const twin_instance stage = make_twin<tx_sched>("tx_sched", nic, io, options.impl, &domain);
-    run_bench(domain);
+    run_bench(domain, context, options, {&stage});
     report.edges = domain.edges();
     domain.finish();
     context.check_drained();

@@ -220,8 +220,15 @@ void tx_sched_traffic::catch_up(cycle_t t) {
   }
 }
 
+tx_sched_traffic::queue& tx_sched_traffic::stuck() {
+  const auto found = std::find_if(queues_.begin(), queues_.end(), [](const queue& each) {
+    return each.state == life::error || (each.failed && each.service != Rc);
+  });
+  return found == queues_.end() ? any() : *found;
+}
+
 qp_command tx_sched_traffic::make_command() {
-  queue& of = more_commands() ? queues_[started_] : any();
+  queue& of = more_commands() ? queues_[started_] : random_.chance(1, 2) ? stuck() : any();
   qp_command item;
   item.qpn = number_of(of);
   item.service = of.service;
@@ -265,6 +272,7 @@ qp_command tx_sched_traffic::make_command() {
         of.acked = item.send_psn;
       }
       of.state = of.state == life::error && of.service == Rc ? life::error : life::rts;
+      of.failed = of.failed && of.service == Rc;
       break;
     case qp_state::Sqd:
       of.state = life::sqd;
@@ -289,6 +297,7 @@ void tx_sched_traffic::reset(queue& of) {
   of.next_epoch = of.epoch;
   of.going_back = false;
   of.halted = false;
+  of.failed = false;
   of.index = 0;
   of.least = 0;
 }
@@ -324,7 +333,7 @@ std::optional<send_control> tx_sched_traffic::make_control() {
   }
   const std::uint32_t sent = psn_distance(of.acked, of.psn);
   item.psn = psn_add(of.acked, static_cast<std::uint32_t>(random_.below(sent + 1)));
-  if ((of.going_back && !of.halted) || !random_.chance(1, of.halted ? 2 : 24)) {
+  if ((of.going_back && !of.halted) || !random_.chance(1, of.halted || of.failed ? 2 : 24)) {
     item.kind = send_control_kind::progress;
     item.reads_done = static_cast<std::uint8_t>(random_.below(3));
     of.acked = item.psn;
@@ -347,6 +356,7 @@ std::optional<send_control> tx_sched_traffic::make_control() {
     return item;
   }
   of.halted = false;
+  of.failed = false;
   of.going_back = true;
   item.kind = send_control_kind::restart;
   item.skip = random_.chance(1, 2) ? 0 : static_cast<std::uint32_t>(random_.below(3));
@@ -372,6 +382,7 @@ void tx_sched_traffic::see(const refetch& item) {
 
 void tx_sched_traffic::see(const sent_packet& note) {
   queue& of = queues_[note.qpn / QpnStep - 1];
+  of.failed = of.failed || (note.syndrome != 0 && note.epoch == of.next_epoch);
   if (!note.drain_mark && !note.no_packet && note.syndrome == 0 && note.epoch == of.next_epoch) {
     of.psn = note.opcode == static_cast<std::uint8_t>(wqe_opcode::RdmaRead)
                  ? psn_add(note.last_psn, 1)

@@ -60,6 +60,7 @@ class tx_sched_traffic {
     std::uint8_t next_epoch = 0;  ///< of the last control
     bool going_back = false;
     bool halted = false;  ///< it goes back once it is told where to
+    bool failed = false;  ///< a work request has; nothing more is sent until somebody helps
     std::uint16_t index = 0;
     std::uint32_t psn = 0;  ///< behind the last packet told of
     std::uint32_t acked = 0;
@@ -76,6 +77,9 @@ class tx_sched_traffic {
   void see(const sent_packet& note);
 
   [[nodiscard]] queue& any() { return queues_[random_.below(queues_.size())]; }
+
+  /// One that cannot go on by itself, if there is one.
+  [[nodiscard]] queue& stuck();
 
   [[nodiscard]] std::uint32_t number_of(const queue& of) const;
   std::uint32_t length_of();

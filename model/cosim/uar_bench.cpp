@@ -294,7 +294,7 @@ lockstep_report run_uar_bench(const lockstep_options& options) {
     const twin_instance stage = make_twin<uar>(
         "uar", nic, {writes, reads, answers, ctx_reads, ctx_lines, bells, queue_bells, &functions},
         options.impl, &domain);
-    run_bench(domain);
+    run_bench(domain, context, options, {&stage});
     report.edges = domain.edges();
     domain.finish();
     context.check_drained();

@@ -243,7 +243,7 @@ lockstep_report run_wqe_fetch_bench(const lockstep_options& options) {
         "wqe_fetch", nic,
         {doorbells, context_reads, context_lines, reads, done, commands, refetches, wqes},
         options.impl, &domain);
-    run_bench(domain);
+    run_bench(domain, context, options, {&stage});
     report.edges = domain.edges();
     domain.finish();
     context.check_drained();

@@ -234,7 +234,7 @@ lockstep_report run_wqe_parser_bench(const lockstep_options& options) {
     const twin_instance stage = make_twin<wqe_parser>(
         "wqe_parser", nic, {wqes, ctx_reads, ctx_lines, mkey_reads, mkey_lines, works},
         options.impl, &domain);
-    run_bench(domain);
+    run_bench(domain, context, options, {&stage});
     report.edges = domain.edges();
     domain.finish();
     context.check_drained();
