@@ -36,10 +36,10 @@ class ram_feeder final : public stage {
       ram_side& side = *sides[s];
       for (std::size_t i = 0; i < side.requests.size(); ++i) {
         const std::size_t nth = s * ram_side::Readers + i;
-        const std::uint64_t share = reads / readers + (nth < reads % readers ? 1 : 0);
-        given += share;
+        const std::uint64_t count = reads / readers + (nth < reads % readers ? 1 : 0);
+        given += count;
         side.requests[i]->from(*this, site());
-        reads_.push_back({side.requests[i].get(), gate(seed, "reader", nth), share});
+        reads_.push_back({side.requests[i].get(), gate(seed, "reader", nth), count});
       }
       for (std::size_t i = 0; i < 2; ++i) {
         side.writes[i]->from(*this, site());
