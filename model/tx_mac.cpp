@@ -103,6 +103,7 @@ std::vector<twin_rules::wait_list> tx_mac_rules::waits() {
 void tx_mac_rules::begin(cycle_t t, frame_item frame) {
   const unsigned beats = beats_of(frame.length);
   lane_free_ = t + beats;
+  begun_in_ = t;
   if (rtl_) {
     pacer_.take(t, frame.length);
     io_.leaving->reserve(t, beats);
@@ -112,6 +113,7 @@ void tx_mac_rules::begin(cycle_t t, frame_item frame) {
 
 void tx_mac_rules::on_control(cycle_t t, const frame_item& item) {
   look(t);
+  view_.control = true;  // where nobody has looked before, it is gone already
   begin(t, item);
 }
 
@@ -167,9 +169,15 @@ cycle_t tx_mac_rules::next(cycle_t t) const {
   if (!control && !frame && (waiting_ & ~paused(t)) == 0) {
     return NeverCycle;
   }
+  if (begun_in_ == t) {
+    return t + 1;  // what waits has another reason then
+  }
   const cycle_t free = io_.wire.free_at() / nic_.context.clock.period();
   const cycle_t wire = free > spec::Latency ? free - spec::Latency : 0;
-  return std::max({t + 1, lane_free_, wire});
+  // Whichever is over first: what waits may have another reason then.
+  const cycle_t first = std::min(lane_free_ > t ? lane_free_ : NeverCycle,  //
+                                 wire > t ? wire : NeverCycle);
+  return first == NeverCycle ? t + 1 : first;
 }
 
 twin_rules::departure tx_mac_rules::departs(unsigned /*port*/, cycle_t visible) {

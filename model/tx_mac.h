@@ -38,7 +38,7 @@ struct tx_mac_ports {
 
   [[nodiscard]] std::vector<stream_base*> all() const { return {&frames, control, leaving}; }
 
-  [[nodiscard]] twin_levels levels() const { return {.paused = paused}; }
+  [[nodiscard]] twin_levels levels() const { return {.paused = paused, .crowded = crowded}; }
 };
 
 class tx_mac_rules final : public twin_rules {
@@ -143,8 +143,9 @@ class tx_mac_rules final : public twin_rules {
   input_tap<&tx_mac_rules::on_frame> frame_tap_{*this};
   input_tap<&tx_mac_rules::on_control> control_tap_{*this};
   std::array<parked_queue, PriorityCount> parked_;
-  std::uint8_t waiting_ = 0;  ///< priorities with frames aside
-  cycle_t lane_free_ = 0;     ///< the beats of the frame before are in
+  std::uint8_t waiting_ = 0;       ///< priorities with frames aside
+  cycle_t lane_free_ = 0;          ///< the beats of the frame before are in
+  cycle_t begun_in_ = NeverCycle;  ///< when that was
   view view_;
   std::uint8_t crowded_ = 0;
   frame_item departed_;

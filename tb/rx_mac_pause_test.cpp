@@ -34,6 +34,9 @@ class rx_mac_pause : public testing::TestWithParam<int> {
         dut("rx_mac", bench.nic, {loopback, out, {&control, &paused, Address}}),
         requests("requests", bench, control) {}
 
+  /// Cycle t included.
+  void run_to(cycle_t t) { bench.run(t - now_ps() / bench.context.clock.period()); }
+
   /// Its last bit arrives in cycle t: it enters in t + 1.
   void request(cycle_t t, std::uint8_t enable, std::uint16_t quanta, bool good = true) {
     pfc what;
@@ -84,12 +87,12 @@ class rx_mac_pause : public testing::TestWithParam<int> {
 TEST_P(rx_mac_pause, a_request_acts_20_cycles_after_its_frame_and_for_its_time) {
   sink<frame_item> parser("parser", bench, out);
   request(99, bit(3), 100);  // 128 ns: enters in 100, acts from 120 on
-  bench.run(120);
+  run_to(120);
   EXPECT_EQ(paused.read(120), 0);
   EXPECT_EQ(paused.read(121), bit(3));
-  bench.run(248);
+  run_to(248);
   EXPECT_EQ(paused.read(248), bit(3));
-  bench.run(300);
+  run_to(300);
   EXPECT_EQ(paused.read(249), 0);  // 120 + 128, seen in the next one
   EXPECT_TRUE(parser.items.empty());
   EXPECT_EQ(bench.count(counter::RxMacControl), 1U);
@@ -103,14 +106,14 @@ TEST_P(rx_mac_pause, another_request_makes_it_last_and_zero_ends_it) {
   request(99, bit(3) | bit(4), 0xffff);
   request(199, bit(3), 0xffff);
   request(299, bit(3), 0);
-  bench.run(300);
+  run_to(300);
   EXPECT_EQ(paused.read(300), bit(3) | bit(4));
-  bench.run(400);
+  run_to(400);
   EXPECT_EQ(paused.read(400), bit(4));
   EXPECT_EQ(bench.count(counter::RxPrio3Pause), 3U);
   EXPECT_EQ(bench.count(counter::RxPrio3PauseTransition), 1U);
   EXPECT_EQ(bench.count(counter::RxPrio4Pause), 1U);
-  bench.run(120 + 83885 + 10);  // 65535 * 1.28 ns
+  run_to(120 + 83885 + 10);  // 65535 * 1.28 ns
   EXPECT_EQ(paused.read(120 + 83885 + 10), 0);
   // 83.885 us.
   EXPECT_EQ(bench.count(counter::RxPrio4PauseDuration), 83U);
@@ -120,7 +123,7 @@ TEST_P(rx_mac_pause, another_request_makes_it_last_and_zero_ends_it) {
 TEST_P(rx_mac_pause, a_priority_without_pfc_is_counted_and_not_paused) {
   sink<frame_item> parser("parser", bench, out);
   request(99, bit(3) | bit(5), 0xffff);
-  bench.run(200);
+  run_to(200);
   EXPECT_EQ(paused.read(200), bit(3));
   EXPECT_EQ(bench.count(counter::RxPrio5Pause), 1U);
   EXPECT_EQ(bench.count(counter::RxPrio5PauseTransition), 0U);
@@ -129,7 +132,7 @@ TEST_P(rx_mac_pause, a_priority_without_pfc_is_counted_and_not_paused) {
 TEST_P(rx_mac_pause, a_request_with_a_wrong_fcs_stops_nothing) {
   sink<frame_item> parser("parser", bench, out);
   request(99, bit(3), 0xffff, false);
-  bench.run(200);
+  run_to(200);
   EXPECT_EQ(paused.read(200), 0);
   EXPECT_EQ(bench.count(counter::RxDropFcs), 1U);
   EXPECT_EQ(bench.count(counter::RxMacControl), 0U);
@@ -159,13 +162,13 @@ TEST_P(rx_mac_xoff, asks_for_a_pause_at_the_threshold_and_ends_it_below_the_othe
   for (cycle_t i = 1; i <= 5; ++i) {
     arrive(100 * i - 1, 26);
   }
-  bench.run(900);
+  run_to(900);
   ASSERT_EQ(requests.items.size(), 1U);
   EXPECT_EQ(requests.items[0].visible, 501U);  // the fifth enters in 500
   EXPECT_EQ(asked(0).enable, bit(3));
   EXPECT_EQ(asked(0).quanta[3], 0xffff);
   EXPECT_EQ(eth::unpack(requests.items[0].item.bytes.data()).src, Address);
-  bench.run(6000);
+  run_to(6000);
   ASSERT_EQ(requests.items.size(), 2U);
   EXPECT_EQ(asked(1).enable, bit(3));
   EXPECT_EQ(asked(1).quanta[3], 0);
@@ -182,7 +185,7 @@ TEST_P(rx_mac_xoff, each_priority_has_a_threshold_of_its_own) {
   for (cycle_t i = 5; i <= 7; ++i) {
     arrive(100 * i - 1, 34);
   }
-  bench.run(2000);
+  run_to(2000);
   ASSERT_EQ(requests.items.size(), 1U);
   EXPECT_EQ(asked(0).enable, bit(4));
 }
@@ -192,7 +195,7 @@ TEST_P(rx_mac_xoff, a_priority_without_pfc_is_dropped_and_not_asked_about) {
   for (cycle_t i = 1; i <= 40; ++i) {
     arrive(100 * i - 1, 8);
   }
-  bench.run(5000);
+  run_to(5000);
   EXPECT_TRUE(requests.items.empty());
   // Two leave, 24 fit 100,000 bytes.
   EXPECT_EQ(bench.count(counter::RxDropBuffer), 14U);
@@ -204,7 +207,7 @@ TEST_P(rx_mac_xoff, asks_again_before_the_pause_is_over) {
   for (cycle_t i = 1; i <= 5; ++i) {
     arrive(100 * i - 1, 26);
   }
-  bench.run(150000);
+  run_to(150000);
   ASSERT_EQ(requests.items.size(), 4U);
   for (std::size_t i = 1; i < 4; ++i) {
     EXPECT_EQ(requests.items[i].visible, 501U + 41942 * i);
@@ -218,23 +221,23 @@ TEST_P(rx_mac_xoff, stall_prevention_ends_a_pause_that_lasts_too_long) {
   for (cycle_t i = 1; i <= 5; ++i) {
     arrive(100 * i - 1, 26);
   }
-  bench.run(860000);
+  run_to(860000);
   EXPECT_EQ(bench.count(counter::TxPauseStormWarningEvents), 1U);
   EXPECT_EQ(bench.count(counter::TxPauseStormErrorEvents), 0U);
-  bench.run(1100000);
+  run_to(1100000);
   EXPECT_EQ(bench.count(counter::TxPauseStormErrorEvents), 1U);
   const std::size_t told = requests.items.size();
   EXPECT_EQ(asked(told - 1).quanta[3], 0);
   EXPECT_EQ(requests.items.back().visible, 1000501U);
   EXPECT_EQ(bench.count(counter::TxPrio3PauseDuration), 1000U);
-  bench.run(2000000);
+  run_to(2000000);
   EXPECT_EQ(requests.items.size(), told) << "nothing is asked for any more";
 }
 
 TEST_P(rx_mac_xoff, a_receiver_that_is_stuck_asks_all_the_while) {
   sink<frame_item> parser("parser", bench, out);
   dut.stick(3, 10000000, 110000000);
-  bench.run(200000);
+  run_to(200000);
   ASSERT_EQ(requests.items.size(), 4U);  // 100 us: twice again
   EXPECT_EQ(asked(0).enable, bit(3));
   EXPECT_EQ(asked(3).quanta[3], 0);

@@ -65,6 +65,9 @@ class tx_mac_pause : public testing::TestWithParam<int> {
         frames("source", bench, in),
         requests("requests", bench, control) {}
 
+  /// Cycle t included.
+  void run_to(cycle_t t) { bench.run(t - now_ps() / bench.context.clock.period()); }
+
   void send(cycle_t t, unsigned priority, std::uint32_t length = 60) {
     frame_item frame;
     frame.bytes = bench.nic.buffers.take();
@@ -75,7 +78,7 @@ class tx_mac_pause : public testing::TestWithParam<int> {
 
   /// From cycle t + 1 on.
   void pause(cycle_t t, std::uint8_t priorities) {
-    bench.run(t);
+    run_to(t);
     paused.write(t, priorities);
   }
 
@@ -96,12 +99,12 @@ TEST_P(tx_mac_pause, a_frame_of_a_paused_priority_stays_and_others_pass) {
   send(10, 4);
   send(10, 3);
   send(10, 0);
-  bench.run(300);
+  run_to(300);
   EXPECT_EQ(wire.priorities(), (std::vector<unsigned>{4, 0}));
   // Taken in 11, the frame of priority 3 costs the port a cycle: the next one leaves in 12 + 20.
   EXPECT_EQ(wire.sent[0].first_bit, 32000U);
   pause(400, 0);
-  bench.run(600);
+  run_to(600);
   EXPECT_EQ(wire.priorities(), (std::vector<unsigned>{4, 0, 3, 3}));
   EXPECT_EQ(wire.sent[2].first_bit, 421000U);  // 401 + 20
   EXPECT_EQ(waited_for(bench.context.trace, wire.sent[2].trace, "pause"), 390000U);
@@ -112,11 +115,11 @@ TEST_P(tx_mac_pause, a_frame_that_has_begun_is_not_stopped) {
   send(10, 3, 4170);
   send(10, 3, 4170);
   pause(20, bit(3));
-  bench.run(1000);
+  run_to(1000);
   ASSERT_EQ(wire.sent.size(), 1U);
   EXPECT_EQ(wire.sent[0].first_bit, 31000U);
   pause(1000, 0);
-  bench.run(2000);
+  run_to(2000);
   EXPECT_EQ(wire.sent.size(), 2U);
   bench.context.check_drained();
 }
@@ -127,9 +130,9 @@ TEST_P(tx_mac_pause, what_was_put_aside_goes_before_what_comes) {
     send(10, 3, 100 + i);
   }
   pause(100, 0);
-  send(100, 3, 200);
-  send(100, 5, 201);
-  bench.run(400);
+  send(101, 3, 200);
+  send(101, 5, 201);
+  run_to(400);
   std::vector<std::uint32_t> lengths;
   for (const auto& each : wire.sent) {
     lengths.push_back(each.length);
@@ -148,10 +151,10 @@ TEST_P(tx_mac_pause, of_several_priorities_that_may_send_again_the_highest_goes_
   send(10, 6);
   send(10, 3);
   pause(100, bit(2));
-  bench.run(200);
+  run_to(200);
   EXPECT_EQ(wire.priorities(), (std::vector<unsigned>{6, 3}));
   pause(200, 0);
-  bench.run(300);
+  run_to(300);
   EXPECT_EQ(wire.priorities(), (std::vector<unsigned>{6, 3, 2}));
   bench.context.check_drained();
 }
@@ -164,7 +167,7 @@ TEST_P(tx_mac_pause, each_priority_can_be_paused_alone) {
   for (unsigned priority = 0; priority < 8; ++priority) {
     pause(100 * (priority + 1), static_cast<std::uint8_t>(~bit(priority)));
   }
-  bench.run(1000);
+  run_to(1000);
   EXPECT_EQ(wire.priorities(), (std::vector<unsigned>{0, 1, 2, 3, 4, 5, 6, 7}));
   bench.context.check_drained();
 }
@@ -176,11 +179,11 @@ TEST_P(tx_mac_pause, without_room_aside_the_port_stops) {
     send(10, 3, 4170);
   }
   send(10, 4);
-  bench.run(20000);
+  run_to(20000);
   EXPECT_TRUE(wire.sent.empty());
   EXPECT_EQ(in.size(), 2U);
   pause(20000, 0);
-  bench.run(40000);
+  run_to(40000);
   EXPECT_EQ(wire.sent.size(), 64U);
   EXPECT_EQ(wire.sent.back().priority, 4U);
   bench.context.check_drained();
@@ -192,15 +195,15 @@ TEST_P(tx_mac_pause, tells_when_more_is_aside_than_new_grants_are_given_for) {
   for (unsigned i = 0; i < 15; ++i) {
     send(10, 3, 4170);
   }
-  bench.run(3000);
+  run_to(3000);
   EXPECT_EQ(crowded.read(3000), 0);
-  send(3000, 3, 4170);
-  bench.run(3200);
+  send(3001, 3, 4170);
+  run_to(3200);
   EXPECT_EQ(crowded.read(3200), bit(3));
   pause(3200, 0);
-  bench.run(3260);  // one has gone
+  run_to(3260);  // one has gone
   EXPECT_EQ(crowded.read(3260), 0);
-  bench.run(10000);
+  run_to(10000);
   EXPECT_EQ(wire.sent.size(), 16U);
   bench.context.check_drained();
 }
@@ -215,13 +218,13 @@ TEST_P(tx_mac_pause, a_pfc_frame_goes_before_all_others_and_no_pause_stops_it) {
   request.quanta[3] = 0xffff;
   requests.at(20, make_pfc_frame(bench.nic.buffers, 0x020000000001, request), 1, false);
   pause(50, 0xff);
-  bench.run(300);
-  ASSERT_EQ(wire.sent.size(), 2U);  // the second big frame was still in the port
+  run_to(300);
+  ASSERT_EQ(wire.sent.size(), 2U);  // the second big frame came when all were paused
   EXPECT_EQ(wire.priorities(), (std::vector<unsigned>{4, 99}));
   EXPECT_EQ(wire.sent[1].first_bit, wire.sent[0].first_bit + 4194 * 20);
   EXPECT_EQ(bench.count(counter::TxPackets), 3U);
   pause(300, 0);
-  bench.run(1000);
+  run_to(1000);
   EXPECT_EQ(wire.sent.size(), 4U);
   bench.context.check_drained();
 }

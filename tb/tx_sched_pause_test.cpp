@@ -26,6 +26,9 @@ class tx_sched_pause : public tx_sched_bench {
     prepare(2, Fourth, 4);
   }
 
+  /// Cycle t included.
+  void run_to(cycle_t t) { bench.run(t - now_ps() / bench.context.clock.period()); }
+
   void prepare(cycle_t t, std::uint32_t qpn, std::uint8_t priority) {
     qp_command item = command(qpn, qp_state::Rts, 0, 0, static_cast<qp_service>(Uc));
     item.priority = priority;
@@ -34,7 +37,7 @@ class tx_sched_pause : public tx_sched_bench {
 
   /// From cycle t + 1 on.
   void pause(cycle_t t, std::uint8_t priorities) {
-    bench.run(t);
+    run_to(t);
     paused.write(t, priorities);
   }
 
@@ -63,27 +66,27 @@ TEST_P(tx_sched_pause, a_paused_priority_gets_no_grants_and_others_do) {
   pause(5, bit(3));
   works.at(10, of(Third, 10));
   works.at(11, of(Fourth, 10));
-  bench.run(200);
+  run_to(200);
   EXPECT_EQ(granted(Third), 0);
   EXPECT_EQ(granted(Fourth), 10);
   pause(300, 0);
-  bench.run(600);
+  run_to(600);
   EXPECT_EQ(granted(Third), 10);
   // It is seen in 301, and granted then: 5 cycles to the next stage.
   EXPECT_EQ(payload->items[10].visible, 306U);
-  EXPECT_EQ(waited_for(bench.context.trace, payload->items[10].item.trace, "pause"), 289000U);
+  EXPECT_EQ(waited_for(bench.context.trace, payload->items[10].item.trace, "pause"), 290000U);
   finish();
 }
 
 TEST_P(tx_sched_pause, a_message_stops_between_two_packets) {
   works.at(10, of(Third, 20));
   pause(15, bit(3));
-  bench.run(300);
+  run_to(300);
   const auto before = granted(Third);
   EXPECT_GT(before, 0);
   EXPECT_LT(before, 20);
   pause(400, 0);
-  bench.run(600);
+  run_to(600);
   EXPECT_EQ(granted(Third), 20);
   for (std::uint32_t i = 0; i < 20; ++i) {
     EXPECT_EQ(payload->items[i].item.psn, i) << "none is lost and none comes twice";
@@ -92,15 +95,15 @@ TEST_P(tx_sched_pause, a_message_stops_between_two_packets) {
 }
 
 TEST_P(tx_sched_pause, what_tx_mac_has_too_much_of_stops_too) {
-  bench.run(5);
+  run_to(5);
   crowded.write(5, bit(4));
   works.at(10, of(Third, 3));
   works.at(11, of(Fourth, 3));
-  bench.run(200);
+  run_to(200);
   EXPECT_EQ(granted(Third), 3);
   EXPECT_EQ(granted(Fourth), 0);
   crowded.write(200, 0);
-  bench.run(400);
+  run_to(400);
   EXPECT_EQ(granted(Fourth), 3);
   finish();
 }
@@ -109,11 +112,11 @@ TEST_P(tx_sched_pause, acknowledges_of_a_paused_priority_wait_and_others_pass_th
   pause(5, bit(3));
   acknowledges.at(10, acknowledge(7, Third));
   acknowledges.at(11, acknowledge(8, Fourth));
-  bench.run(200);
+  run_to(200);
   ASSERT_EQ(direct->items.size(), 1U);
   EXPECT_EQ(direct->items[0].item.qpn, Fourth);
   pause(200, 0);
-  bench.run(400);
+  run_to(400);
   ASSERT_EQ(direct->items.size(), 2U);
   EXPECT_EQ(direct->items[1].item.qpn, Third);
   finish();
@@ -129,7 +132,7 @@ TEST_P(tx_sched_pause, read_data_of_a_paused_priority_waits_and_others_pass_it) 
     gone.response = true;
     left->at(100 + i, gone);
   }
-  bench.run(200);
+  run_to(200);
   EXPECT_EQ(granted(Third), 0);
   EXPECT_EQ(granted(Fourth), 3);
   pause(200, 0);
@@ -139,7 +142,7 @@ TEST_P(tx_sched_pause, read_data_of_a_paused_priority_waits_and_others_pass_it) 
     gone.response = true;
     left->at(300 + i, gone);
   }
-  bench.run(400);
+  run_to(400);
   EXPECT_EQ(granted(Third), 3);
   finish();
 }
@@ -151,14 +154,14 @@ TEST_P(tx_sched_pause, a_port_with_a_vlan_gives_its_qps_its_own_priority) {
   vports.write(0, vport_table(std::vector<vport>(1, port)));
   pause(5, bit(3));
   works.at(10, of(Third, 3));
-  bench.run(200);
+  run_to(200);
   EXPECT_EQ(granted(Third), 3);
   pause(200, bit(6));
   works.at(210, of(Third, 3));
-  bench.run(400);
+  run_to(400);
   EXPECT_EQ(granted(Third), 3);
   pause(400, 0);
-  bench.run(600);
+  run_to(600);
   EXPECT_EQ(granted(Third), 6);
   finish();
 }
@@ -168,9 +171,9 @@ TEST_P(tx_sched_pause, a_qp_that_is_reset_while_it_stands_still_is_forgotten) {
   works.at(10, of(Third, 3));
   acknowledges.at(10, acknowledge(7, Third));
   commands.at(50, command(Third, qp_state::Reset));
-  bench.run(100);
+  run_to(100);
   pause(100, 0);
-  bench.run(300);
+  run_to(300);
   EXPECT_EQ(granted(Third), 0);
   EXPECT_TRUE(direct->items.empty());
   finish();
@@ -180,11 +183,11 @@ TEST_P(tx_sched_pause, an_error_ends_work_that_stands_still) {
   pause(5, bit(3));
   works.at(10, of(Third, 3));
   commands.at(50, command(Third, qp_state::Err));
-  bench.run(300);
+  run_to(300);
   EXPECT_EQ(told(), 1U);
   EXPECT_EQ(granted(Third), 0);
   pause(300, 0);
-  bench.run(400);
+  run_to(400);
   EXPECT_EQ(granted(Third), 0);
   finish();
 }
@@ -198,10 +201,10 @@ TEST_P(tx_sched_pause, many_qps_come_back_one_a_cycle) {
   for (std::uint32_t i = 0; i < Qps; ++i) {
     works.at(110 + i, of(0x100 + i, 1));
   }
-  bench.run(400);
+  run_to(400);
   EXPECT_TRUE(payload->items.empty());
   pause(400, 0);
-  bench.run(800);
+  run_to(800);
   ASSERT_EQ(payload->items.size(), Qps);
   for (std::uint32_t i = 0; i < Qps; ++i) {
     EXPECT_EQ(payload->items[i].item.qpn, 0x100 + i);

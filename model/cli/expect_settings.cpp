@@ -58,10 +58,10 @@ void read_limits(const std::string& file, const setting& value, expectation& to)
 
 const std::vector<std::string>& summary_keys() {
   static const std::vector<std::string> Keys = {
-      "schema",       "scenario", "seed",      "profile",   "impl",       "messages",
-      "simulated_ns", "latency",  "stages",    "path",      "places",     "rates",
-      "checks",       "points",   "counters",  "workload",  "parameters", "stats",
-      "faults",       "tenants",  "functions", "diagnosis", "perftest"};
+      "schema",   "scenario",  "seed",       "profile", "impl",   "messages", "simulated_ns",
+      "latency",  "stages",    "path",       "places",  "rates",  "checks",   "points",
+      "counters", "workload",  "parameters", "stats",   "faults", "flows",    "network",
+      "tenants",  "functions", "diagnosis",  "perftest"};
   return Keys;
 }
 

@@ -184,8 +184,9 @@ task<> flow_workload::make_flow(side& here, flow& of) {
       co_await dev.register_memory(core, here.pd, host.allocate(bytes, 4096), bytes);
   (sends ? of.source : of.target) = region;
   queue_pair_options options;
-  options.log_sq_size = sends ? log2_ceil(spec_.queue_depth) : 0;
-  options.log_rq_size = 0;
+  if (sends) {
+    options.log_sq_size = log2_ceil(spec_.queue_depth);
+  }
   options.doorbell = spec_.submit == submit_mode::blueflame ? doorbell_mode::automatic
                                                             : doorbell_mode::doorbell_only;
   for (auto& each : of.links) {
@@ -343,6 +344,9 @@ void flow_workload::on_message(const message_record& message) {
   if (message.reached(milestone::delivered)) {
     on->rate.count(message);
     on->of->rate.count(message);
+    bytes_ += message.info.bytes;
+    first_post_ = std::min(first_post_, message.time_of(milestone::post));
+    last_delivery_ = std::max(last_delivery_, message.time_of(milestone::delivered));
   }
   for (std::size_t i = 0; i < LatencyPathCount; ++i) {
     const latency_path& path = LatencyPaths[i];
@@ -380,6 +384,8 @@ void flow_workload::report(run_facts& facts) const {
     }
     facts.flows.push_back(std::move(one));
   }
+  facts.flow_bytes = bytes_;
+  facts.flow_time = bytes_ == 0 ? 0 : last_delivery_ - first_post_;
   facts.priority_latency = latency_;
 }
 

@@ -60,21 +60,9 @@ std::size_t series_output::add(std::string name) {
   return names_.size() - 1;
 }
 
-bool series_output::running() const {
-  for (unsigned i = 0; i < system_.size(); ++i) {
-    machine& host = system_.at(i).host;
-    for (unsigned core = 0; core < host.cores(); ++core) {
-      if (host.core(core).busy()) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
 void series_output::on_time(ps_t now, std::uint64_t /*what*/) {
   sample(now);
-  if (running()) {
+  if (system_.running()) {
     system_.context.line.timer(now + interval_, *this);
   }
 }

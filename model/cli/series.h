@@ -34,7 +34,6 @@ class series_output final : private timed {
   void sample_network(ps_t now);
   void put(ps_t now, std::size_t series, double value);
   void put_rate(ps_t now, rate& of, std::uint64_t bytes);
-  [[nodiscard]] bool running() const;
 
   system_model& system_;
   const traffic& programs_;

@@ -94,9 +94,11 @@ struct run_facts {
   std::vector<tenant_facts> tenants;                  ///< empty: one user
   std::vector<node_functions> functions;              ///< likewise
   std::vector<flow_facts> flows;                      ///< empty: two hosts talk
-  priority_latencies priority_latency;                ///< of the flows
-  std::vector<switch_facts> switches;                 ///< empty: a cable
-  bool stopped = false;                               ///< the run was ended with work under way
+  std::uint64_t flow_bytes = 0;                       ///< that they delivered together ...
+  ps_t flow_time = 0;                   ///< ... from the first post to the last delivery
+  priority_latencies priority_latency;  ///< of the flows
+  std::vector<switch_facts> switches;   ///< empty: a cable
+  bool stopped = false;                 ///< the run was ended with work under way
   std::vector<symptom> symptoms;
   const fault_injector* faults = nullptr;  ///< nullptr: there were no rules
   json perftest;  ///< what the test has found; null: it was another workload

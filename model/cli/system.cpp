@@ -124,8 +124,30 @@ void system_model::run() {
   run_simulation(end_);
 }
 
-bool system_model::stopped() const {
-  return !due_process::at_rest();
+bool system_model::running() const {
+  return std::any_of(nodes_.begin(), nodes_.end(), [](const auto& each) {
+    for (unsigned i = 0; i < each->host.cores(); ++i) {
+      if (each->host.core(i).busy()) {
+        return true;
+      }
+    }
+    return false;
+  });
+}
+
+/// What is left may be timers that have nothing to do any more.
+bool system_model::stopped() {
+  if (due_process::at_rest()) {
+    return false;
+  }
+  bool queued = false;
+  for (std::size_t i = 0; network_ && i < network_->switches(); ++i) {
+    const ethernet_switch& each = network_->at(i);
+    for (std::uint32_t port = 0; port < each.ports(); ++port) {
+      queued = queued || !each.egress(port).empty();
+    }
+  }
+  return queued || running();
 }
 
 void system_model::check_drained() {

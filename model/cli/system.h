@@ -85,8 +85,11 @@ class system_model {
   /// Runs until nothing is left to happen, or to the time at which the scenario ends the run.
   void run();
 
+  /// A program of a core has not come to its end.
+  [[nodiscard]] bool running() const;
+
   /// The run was ended while something was under way.
-  [[nodiscard]] bool stopped() const;
+  [[nodiscard]] bool stopped();
 
   /// At the end of a run: all streams empty, every credit home, nothing left over between model and
   /// RTL.

@@ -64,11 +64,19 @@ struct rtl_content_pins {
   const void* answer = nullptr;
 };
 
+/// A level that the block tells others.
+struct rtl_value {
+  const char* name;
+  std::size_t bytes;
+  const void* data;
+};
+
 /// All that a block has beside its clock and reset, each kind in the order of the stage's port
 /// table.
 struct block_pins {
   std::vector<rtl_pins> streams;
   std::vector<rtl_level> levels = {};
+  std::vector<rtl_value> values = {};
   std::vector<rtl_lookup> lookups = {};  ///< in the order in which they are answered
   rtl_store_pins store = {};             ///< without `line` if the block has no such port
   rtl_content_pins content = {};         ///< without `ask` likewise

@@ -81,6 +81,17 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
                    "{}: view {} is {} in the port table and {} in the RTL", instance_, i,
                    views_[i].name, view.name);
   }
+  values_ = desc->values;
+  const std::span<const rtl_value> tells = block_->pins().values;
+  CARILLON_CHECK(values_.size() == tells.size(), "{}: {} values in the port table, {} in the RTL",
+                 instance_, values_.size(), tells.size());
+  for (std::size_t i = 0; i < tells.size(); ++i) {
+    CARILLON_CHECK(std::string_view(values_[i].name) == tells[i].name &&
+                       tells[i].bytes <= std::size_t{values_[i].words} * 4 &&
+                       values_[i].words <= MaxBeatWords,
+                   "{}: value {} is {} in the port table and {} in the RTL", instance_, i,
+                   values_[i].name, tells[i].name);
+  }
   changes_.resize(views_.size(), NeverChanges);
   if (tables_.functions != nullptr) {
     tables_.functions->wakes(*this);
@@ -191,6 +202,18 @@ bool twin_driver::drive_views(cycle_t t) {
   return changed;
 }
 
+void twin_driver::check_values(cycle_t t) const {
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    std::array<std::uint32_t, MaxBeatWords> words;
+    values_[i].fill(tables_, t, words.data());
+    const rtl_value& pins = block_->pins().values[i];
+    if (std::memcmp(pins.data, words.data(), pins.bytes) != 0) {
+      throw rtl_error(fmt::format("{}: in cycle {} the RTL tells another {} than the rules",
+                                  instance_, t, pins.name));
+    }
+  }
+}
+
 void twin_driver::offer_nothing() {
   for (const port_state& each : ports_) {
     if (each.stream->input()) {
@@ -278,6 +301,7 @@ void twin_driver::clock(cycle_t t, bool always) {
     offer_nothing();
     settle_block(t);
   }
+  check_values(t);
   before_edge(t);
   for (port_state& each : ports_) {
     if (each.stream->input()) {

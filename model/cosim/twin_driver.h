@@ -97,6 +97,8 @@ class twin_driver : public clocked, private twin_port::listener {
   void drive_levels(cycle_t t) const;
   /// Shows the stage's levels as they are in cycle t. True if a pin changed.
   bool drive_views(cycle_t t);
+  /// Throws rtl_error unless the block tells others what the rules do.
+  void check_values(cycle_t t) const;
   void offer_nothing();
   /// Settles the logic, and again with the answers to what it asks.
   void settle_block(cycle_t t);
@@ -114,6 +116,7 @@ class twin_driver : public clocked, private twin_port::listener {
   std::vector<stream_base*> streams_;
   std::span<const twin_level_desc> levels_;
   std::span<const twin_view_desc> views_;
+  std::span<const twin_value_desc> values_;
   std::vector<std::uint64_t> changes_;  ///< of the levels behind the views, as shown
   std::span<const twin_lookup_desc> lookups_;
   twin_levels tables_;  ///< that views show, and lookups are answered from

@@ -207,12 +207,21 @@ struct twin_view_desc {
                std::uint32_t* words);
 };
 
+/// A level that the stage's rules write, and the block has as pins: its words as they are seen in
+/// cycle t.
+struct twin_value_desc {
+  const char* name;
+  unsigned words;
+  void (*fill)(const twin_levels& levels, cycle_t t, std::uint32_t* words);
+};
+
 struct twin_desc {
   const char* stage;
   std::vector<twin_port_desc> ports;
   std::vector<twin_level_desc> levels = {};
   std::vector<twin_lookup_desc> lookups = {};  ///< each may follow from the answers before it
   std::vector<twin_view_desc> views = {};  ///< a block lists their pins behind those of its levels
+  std::vector<twin_value_desc> values = {};
 };
 
 /// nullptr for a stage without a twin.

@@ -67,6 +67,10 @@ void tx_mac_paused(const parameters& /*params*/, const twin_levels& levels, cycl
   words[0] = levels.paused == nullptr ? 0 : levels.paused->read(t);
 }
 
+void tx_mac_crowded(const twin_levels& levels, cycle_t t, std::uint32_t* words) {
+  words[0] = levels.crowded == nullptr ? 0 : levels.crowded->read(t);
+}
+
 // Levels of tx_sched
 // ------------------------------------------------------------------------------------------------
 
@@ -271,7 +275,8 @@ const std::vector<twin_desc>& twins() {
                  in<frame_item, built_frame_codec>("control"),
                  out<frame_item, wire_frame_codec>("wire")},
        .levels = {{"byte_cost", tx_mac_byte_cost}, {"cycle_credit", tx_mac_cycle_credit}},
-       .views = {{"paused", 1, pause_changes, tx_mac_paused}}},
+       .views = {{"paused", 1, pause_changes, tx_mac_paused}},
+       .values = {{"crowded", 1, tx_mac_crowded}}},
       {.stage = "tx_sched",
        .ports = {in<work_item>("work"), in<response_item, sched_response_codec>("acknowledges"),
                  in<payload_left, payload_note_codec>("left"),

@@ -11,7 +11,8 @@ block_pins tx_mac_pins(Model& v) {
   return {.streams = {CARILLON_INPUT_PINS(v, frame), CARILLON_INPUT_PINS(v, control),
                       CARILLON_OUTPUT_PINS(v, wire)},
           .levels = {CARILLON_LEVEL_PINS(v, byte_cost), CARILLON_LEVEL_PINS(v, cycle_credit),
-                     CARILLON_LEVEL_PINS(v, paused)}};
+                     CARILLON_LEVEL_PINS(v, paused)},
+          .values = {CARILLON_VALUE_PINS(v, crowded)}};
 }
 
 }  // namespace carillon

@@ -39,6 +39,11 @@
 #level, sizeof((v).level##_i), &(v).level##_i \
   }
 
+#define CARILLON_VALUE_PINS(v, value)             \
+  ::carillon::rtl_value {                         \
+#value, sizeof((v).value##_o), &(v).value##_o \
+  }
+
 // A question of the Verilated model `v` and the answer to it.
 #define CARILLON_LOOKUP(v, lookup)                                                        \
   ::carillon::rtl_lookup {                                                                \
