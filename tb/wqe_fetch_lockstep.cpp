@@ -202,16 +202,16 @@ TEST_P(wqe_fetch_mutant, is_caught_and_named) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(planted, wqe_fetch_mutant,
-                         testing::Values(planted{"content_page", {"reads.length", "reads.valid"}},
-                                         planted{"content_epoch", {"wqes.epoch"}},
-                                         planted{"timing", {"reads.valid", "reads.visible"}},
-                                         planted{"backpressure", {"reads.valid"}},
-                                         planted{"arbiter", {"refetches.ready"}},
-                                         planted{"stale",
-                                                 {"reads.visible", "reads.valid", "wqes.valid"}},
-                                         planted{"busy", {"reads.valid"}}),
-                         [](const auto& run) { return std::string(run.param.variant); });
+INSTANTIATE_TEST_SUITE_P(
+    planted, wqe_fetch_mutant,
+    testing::Values(planted{"content_page", {"reads.length", "reads.valid"}},
+                    planted{"content_epoch", {"wqes.epoch"}},
+                    planted{"timing", {"reads.valid", "reads.visible"}},
+                    planted{"backpressure", {"reads.valid", "doorbells.ready"}},
+                    planted{"arbiter", {"refetches.ready"}},
+                    planted{"stale", {"reads.visible", "reads.valid", "wqes.valid"}},
+                    planted{"busy", {"reads.valid"}}),
+    [](const auto& run) { return std::string(run.param.variant); });
 
 // The twin's limits
 // -----------------------------------------------------------------------------

@@ -156,7 +156,7 @@ unsigned rx_parser_traffic::choose_qp() {
   if (habit_ == 0) {
     habit_ = 1 + random_.below(random_.chance(1, 8) ? 500 : 100);
     answers_ = random_.chance(1, 6);
-    flood_ = random_.chance(1, 16);
+    flood_ = random_.chance(1, 8);
     first_qp_ = static_cast<unsigned>(random_.below(world::Qps));
     qps_ = one_of(random_, std::array<unsigned, 4>{1, 3, 16, world::Qps});
     turn_ = 0;

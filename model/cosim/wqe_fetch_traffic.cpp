@@ -55,7 +55,7 @@ void wqe_fetch_traffic::number_queues() {
     if (std::count(numbers.begin(), numbers.end(), one) == 0 &&
         std::count(numbers.begin(), numbers.end(), other) == 0) {
       numbers.insert(numbers.end(), {one, other});
-      ++bit;
+      bit = bit + 1 < LogQps ? bit + 1 : 4;
     }
   }
   for (unsigned i = 0; i < Queues; ++i) {

@@ -34,7 +34,8 @@ class wqe_fetch_traffic {
   void see(cycle_t t, const wqe_item& wqe);
 
  private:
-  static constexpr unsigned Queues = 24;
+  /// More than may have an unfinished WQE, or a read under way.
+  static constexpr unsigned Queues = 56;
 
   /// What the host knows of a send queue.
   struct send_queue {
