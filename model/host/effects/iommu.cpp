@@ -19,6 +19,7 @@ iommu::iommu(sim_context& context, const std::string& name)
       place_(context.trace.intern(name)),
       walker_reason_(context.trace.intern("page_walker")),
       pending_reason_(context.trace.intern("page_walk")),
+      order_reason_(context.trace.intern("translation_order")),
       page_bits_(static_cast<unsigned>(
           std::countr_zero(static_cast<std::uint64_t>(context.params.host.page_bytes)))),
       levels_(SmallPageLevels - (page_bits_ - SmallPageBits) / LevelBits),
@@ -59,6 +60,14 @@ unsigned iommu::reads_of_walk(std::uint64_t page) {
 
 ps_t iommu::translate(std::uint64_t address, ps_t when, name_id row, trace_ref& history) {
   const trace_site site{place_, row};
+  const ps_t known = look_up(address, when, site, history);
+  const ps_t leaves = std::max(known, last_);
+  last_ = leaves;
+  history = context_.trace.wait(history, site, order_reason_, known, leaves);
+  return leaves;
+}
+
+ps_t iommu::look_up(std::uint64_t address, ps_t when, trace_site site, trace_ref& history) {
   const ps_t looked_up = when + static_cast<ps_t>(context_.params.iommu.lookup_ps);
   history = context_.trace.service(history, site, when, looked_up);
   const std::uint64_t page = page_of(address);

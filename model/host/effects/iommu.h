@@ -21,7 +21,8 @@ class iommu {
   /// `name` is the place on which time is booked, "<host>.iommu".
   iommu(sim_context& context, const std::string& name);
 
-  /// An access that comes at `when`, within one page: when its address is known.
+  /// An access that comes at `when`, within one page: when it goes on, with its address known and
+  /// behind those that came before it.
   ps_t translate(std::uint64_t address, ps_t when, name_id row, trace_ref& history);
 
   struct statistics {
@@ -35,6 +36,7 @@ class iommu {
  private:
   static constexpr unsigned MaxLevels = 4;
 
+  ps_t look_up(std::uint64_t address, ps_t when, trace_site site, trace_ref& history);
   [[nodiscard]] std::uint64_t page_of(std::uint64_t address) const;
   [[nodiscard]] unsigned reads_of_walk(std::uint64_t page);
 
@@ -42,11 +44,13 @@ class iommu {
   const name_id place_;
   const name_id walker_reason_;
   const name_id pending_reason_;
+  const name_id order_reason_;
   const unsigned page_bits_;
   const unsigned levels_;
   number_cache iotlb_;
   std::vector<number_cache> walk_caches_;  ///< of the levels above the last, lowest first
   std::vector<ps_t> walkers_;              ///< when each is free
+  ps_t last_ = 0;                          ///< when the last access went on
   statistics stats_;
 };
 
