@@ -76,7 +76,7 @@ class flow_workload final : public traffic, private message_observer {
   unsigned running_ = 0;
   std::uint64_t failed_ = 0;
   std::uint64_t messages_ = 0;  ///< that came to their end in the trace
-  std::uint64_t bytes_ = 0;  ///< delivered, of all flows
+  std::uint64_t bytes_ = 0;     ///< delivered, of all flows
   ps_t first_post_ = NeverPs;
   ps_t last_delivery_ = 0;
   priority_latencies latency_;

@@ -42,7 +42,7 @@ class each_scenario(unittest.TestCase):
             self.assertTrue(all(len(text.splitlines()) > 100 for text in expected.values()))
             # The RTL of tx_sched has room for 65 functions.
             but = ",tx_sched=model" if base == "many_vfs" else ""
-            ways = {"rtl": ("--impl", "all=rtl" + but), "lockstep": ("--impl", "all=lockstep" + but)}
+            ways = {name: ("--impl", f"all={name}{but}") for name in ("rtl", "lockstep")}
             # Idle stretches cost as much as busy ones then.
             if carillon_runs.simulated_ms(model) < 0.2:
                 ways["always"] = ("--impl", "all=rtl" + but, "--rtl-clock", "always")
