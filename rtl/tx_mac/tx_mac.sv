@@ -36,10 +36,6 @@ module tx_mac (
   localparam int unsigned PtrWidth = $clog2(Latency);
   localparam int unsigned Slots = 2 ** PtrWidth;
 
-  function automatic logic [6:0] beats_of(input logic [12:0] length);
-    return 7'((length + 13'(BeatBytes - 1)) / 13'(BeatBytes));
-  endfunction
-
   typedef struct packed {
     logic [31:0] trace_id;
     logic [15:0] function_id;
@@ -92,6 +88,10 @@ module tx_mac (
   end
 
   slot_t coming, parked, entering;
+  logic [6:0] coming_beats, parked_beats;  // of the whole frame
+
+  assign coming_beats = coming.length[12:6] + 7'(coming.length[5:0] != '0);
+  assign parked_beats = parked.length[12:6] + 7'(parked.length[5:0] != '0);
 
   assign coming.trace_id = frame_i.trace_id;
   assign coming.function_id = frame_i.function_id;
@@ -104,13 +104,13 @@ module tx_mac (
   assign coming.data = frame_i.data;
 
   tx_mac_park #(
-      .Width($bits(slot_t))
+      .Width($bits(entering))
   ) u_park (
       .clk_i,
       .rst_ni,
       .paused_i,
       .in_priority_i(frame_i.pcp),
-      .in_beats_i   (beats_of(frame_i.length)),
+      .in_beats_i   (coming_beats),
       .in_first_i   (first && aside),
       .in_valid_i   (take && aside),
       .in_beat_i    (coming),
@@ -118,7 +118,7 @@ module tx_mac (
       .ready_o      (park_ready),
       .out_first_i  (resume),
       .out_next_i   (resuming_q),
-      .out_beats_i  (beats_of(parked.length)),
+      .out_beats_i  (parked_beats),
       .out_beat_o   (parked),
       .crowded_o
   );
