@@ -66,7 +66,8 @@ module tx_mac (
   assign take_control = control_valid_i && free;
   assign resume = free && !control_valid_i && park_ready;
   assign aside = in_frame_q ? aside_q : paused_i[frame_i.pcp];
-  assign frame_ready_o = in_frame_q || (aside ? park_room : free && !control_valid_i && !park_ready);
+  assign frame_ready_o = in_frame_q ||
+      (aside ? park_room : free && !control_valid_i && !park_ready);
   assign take = frame_valid_i && frame_ready_o;
   assign first = take && !in_frame_q;
   assign direct = take && !aside;
