@@ -34,7 +34,7 @@ class rx_mac_pause : public testing::TestWithParam<int> {
         dut("rx_mac", bench.nic, {loopback, out, {&control, &paused, Address}}),
         requests("requests", bench, control) {}
 
-  /// Cycle t included.
+  /// Up to cycle t, which has not been.
   void run_to(cycle_t t) { bench.run(t - now_ps() / bench.context.clock.period()); }
 
   /// Its last bit arrives in cycle t: it enters in t + 1.
@@ -87,7 +87,7 @@ class rx_mac_pause : public testing::TestWithParam<int> {
 TEST_P(rx_mac_pause, a_request_acts_20_cycles_after_its_frame_and_for_its_time) {
   sink<frame_item> parser("parser", bench, out);
   request(99, bit(3), 100);  // 128 ns: enters in 100, acts from 120 on
-  run_to(120);
+  run_to(121);
   EXPECT_EQ(paused.read(120), 0);
   EXPECT_EQ(paused.read(121), bit(3));
   run_to(248);
@@ -256,9 +256,18 @@ TEST(rx_mac_headroom, is_what_can_still_come) {
 
 TEST(rx_mac_headroom, is_what_the_share_of_a_priority_has_beyond_its_threshold) {
   counter_block counters;
-  const asked_pauses asked(parameters{}, counters);
-  EXPECT_EQ(asked.reserve_bytes(), nic_headroom_bytes({}));
+  parameters params;
+  params.wire.rate_gbps = 100;
+  const asked_pauses asked(params, counters);
+  EXPECT_EQ(asked.reserve_bytes(), nic_headroom_bytes(params));
   EXPECT_EQ(asked.xoff_bytes() + asked.reserve_bytes(), 262144U / 2);
+}
+
+TEST(rx_mac_headroom, is_half_of_a_share_that_is_too_small) {
+  counter_block counters;
+  const asked_pauses asked(parameters{}, counters);  // 72,740 bytes of 131,072
+  EXPECT_EQ(asked.reserve_bytes(), 65536U);
+  EXPECT_EQ(asked.xoff_bytes(), 65536U);
 }
 
 }  // namespace

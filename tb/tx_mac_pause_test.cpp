@@ -65,7 +65,7 @@ class tx_mac_pause : public testing::TestWithParam<int> {
         frames("source", bench, in),
         requests("requests", bench, control) {}
 
-  /// Cycle t included.
+  /// Up to cycle t, which has not been.
   void run_to(cycle_t t) { bench.run(t - now_ps() / bench.context.clock.period()); }
 
   void send(cycle_t t, unsigned priority, std::uint32_t length = 60) {

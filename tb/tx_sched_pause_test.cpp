@@ -26,7 +26,7 @@ class tx_sched_pause : public tx_sched_bench {
     prepare(2, Fourth, 4);
   }
 
-  /// Cycle t included.
+  /// Up to cycle t, which has not been.
   void run_to(cycle_t t) { bench.run(t - now_ps() / bench.context.clock.period()); }
 
   void prepare(cycle_t t, std::uint32_t qpn, std::uint8_t priority) {

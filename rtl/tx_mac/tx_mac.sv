@@ -36,10 +36,6 @@ module tx_mac (
   localparam int unsigned PtrWidth = $clog2(Latency);
   localparam int unsigned Slots = 2 ** PtrWidth;
 
-  function automatic logic [6:0] beats_of(input logic [12:0] length);
-    return 7'((length + 13'(BeatBytes - 1)) / 13'(BeatBytes));
-  endfunction
-
   typedef struct packed {
     logic [31:0] trace_id;
     logic [15:0] function_id;
@@ -70,8 +66,8 @@ module tx_mac (
   assign take_control = control_valid_i && free;
   assign resume = free && !control_valid_i && park_ready;
   assign aside = in_frame_q ? aside_q : paused_i[frame_i.pcp];
-  assign frame_ready_o =
-      in_frame_q || (aside ? park_room : free && !control_valid_i && !park_ready);
+  assign frame_ready_o = in_frame_q ||
+      (aside ? park_room : free && !control_valid_i && !park_ready);
   assign take = frame_valid_i && frame_ready_o;
   assign first = take && !in_frame_q;
   assign direct = take && !aside;
@@ -93,6 +89,10 @@ module tx_mac (
   end
 
   slot_t coming, parked, entering;
+  logic [6:0] coming_beats, parked_beats;  // of the whole frame
+
+  assign coming_beats = coming.length[12:6] + 7'(coming.length[5:0] != '0);
+  assign parked_beats = parked.length[12:6] + 7'(parked.length[5:0] != '0);
 
   assign coming.trace_id = frame_i.trace_id;
   assign coming.function_id = frame_i.function_id;
@@ -105,13 +105,13 @@ module tx_mac (
   assign coming.data = frame_i.data;
 
   tx_mac_park #(
-      .Width($bits(slot_t))
+      .Width($bits(entering))
   ) u_park (
       .clk_i,
       .rst_ni,
       .paused_i,
       .in_priority_i(frame_i.pcp),
-      .in_beats_i   (beats_of(frame_i.length)),
+      .in_beats_i   (coming_beats),
       .in_first_i   (first && aside),
       .in_valid_i   (take && aside),
       .in_beat_i    (coming),
@@ -119,7 +119,7 @@ module tx_mac (
       .ready_o      (park_ready),
       .out_first_i  (resume),
       .out_next_i   (resuming_q),
-      .out_beats_i  (beats_of(parked.length)),
+      .out_beats_i  (parked_beats),
       .out_beat_o   (parked),
       .crowded_o
   );

@@ -34,7 +34,7 @@ module tx_mac_park #(
   // Too large to be looked through by the audit of busy_o: it is written beside a transfer only.
   logic [Width-1:0] beat_store[8*Beats];
   logic [PtrWidth-1:0] write_q[8], read_q[8];
-  logic [CountWidth-1:0] count_q[8], count[8];
+  logic [CountWidth-1:0] count_q[8];
   logic [2:0] from_q, from;
   logic [7:0] ready;
 
@@ -54,16 +54,6 @@ module tx_mac_park #(
   assign room_o = count_q[in_priority_i] + CountWidth'(in_beats_i) <= CountWidth'(Beats);
   assign out_beat_o = beat_store[{from, read_q[from]}];
 
-  always_comb begin
-    count = count_q;
-    if (in_first_i) begin
-      count[in_priority_i] = count[in_priority_i] + CountWidth'(in_beats_i);
-    end
-    if (out_first_i) begin
-      count[from] = count[from] - CountWidth'(out_beats_i);
-    end
-  end
-
   always_ff @(posedge clk_i) begin
     if (in_valid_i) begin
       beat_store[{in_priority_i, write_q[in_priority_i]}] <= in_beat_i;
@@ -79,7 +69,11 @@ module tx_mac_park #(
       end
       from_q <= '0;
     end else begin
-      count_q <= count;
+      for (int unsigned i = 0; i < 8; i++) begin
+        count_q[i] <= count_q[i] +
+            (in_first_i && in_priority_i == 3'(i) ? CountWidth'(in_beats_i) : '0) -
+            (out_first_i && from == 3'(i) ? CountWidth'(out_beats_i) : '0);
+      end
       if (in_valid_i) begin
         write_q[in_priority_i] <= write_q[in_priority_i] + 1'b1;
       end

@@ -1,0 +1,65 @@
+"""Networks: the shipped scenarios meet what they expect, whatever the order of evaluation, and a
+sample of the network over time can be read."""
+
+import csv
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import carillon_runs  # noqa: E402
+
+NETWORKS = ("incast_pfc", "incast_lossy", "pfc_storm", "pfc_deadlock")
+
+
+class networks(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.out = pathlib.Path(self.folder.name)
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def run_scenario(self, name, *options):
+        out = self.out / name
+        done = carillon_runs.run(carillon_runs.ROOT / f"scenarios/{name}.toml", out, *options)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return out
+
+    def test_meet_what_they_expect(self):
+        for name in NETWORKS:
+            with self.subTest(scenario=name):
+                self.run_scenario(name)
+
+    def test_do_not_depend_on_the_order_of_evaluation(self):
+        for name in ("incast_pfc", "incast_lossy"):
+            with self.subTest(scenario=name):
+                plain = carillon_runs.summary(self.run_scenario(name))
+                other = carillon_runs.summary(self.run_scenario(name, "--shuffle", "7"))
+                self.assertEqual(plain, other)
+
+    def test_a_series_tells_of_queues_pauses_and_rates(self):
+        plain = carillon_runs.summary(self.run_scenario("incast_pfc"))
+        out = self.run_scenario("incast_pfc", "--set", "trace.series_ns=1000")
+        self.assertEqual(carillon_runs.summary(out), plain, "sampling changes nothing")
+        with (out / "series.csv").open(newline="") as text:
+            rows = list(csv.DictReader(text))
+        of = {}
+        for row in rows:
+            of.setdefault(row["series"], []).append((float(row["time_us"]), float(row["value"])))
+        longest = plain["network"]["max_queue_bytes"]
+        queue = [value for _, value in of["switch.port0.prio3.queue_bytes"]]
+        self.assertLessEqual(max(queue), longest)
+        self.assertGreater(max(queue), longest / 2)
+        self.assertEqual({value for _, value in of["switch.port1.prio3.xoff"]}, {0, 1})
+        self.assertIn(8, {value for _, value in of["nic1.paused"]})  # priority 3
+        for series in of.values():
+            times = [time for time, _ in series]
+            self.assertEqual(times, sorted(times))
+        received = max(value for _, value in of["nic0.rx_gbps"])
+        self.assertLessEqual(received, 101)  # the wire, and a frame at the edge of the interval
+
+
+if __name__ == "__main__":
+    unittest.main()
