@@ -36,8 +36,8 @@ def look_up(summary, path):
 
 def run(binary, scenario, seed, options):
     with tempfile.TemporaryDirectory() as out:
-        done = subprocess.run([binary, "run", scenario, "--seed", str(seed), "--out", out, "--quiet",
-                               *options], capture_output=True, text=True, check=False)
+        command = [binary, "run", scenario, "--seed", str(seed), "--out", out, "--quiet", *options]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode not in (0, 1):  # 1: an expectation is not met, which is to be shown
             sys.exit(f"seed {seed} failed:\n{done.stdout}{done.stderr}")
         return json.loads((Path(out) / "summary.json").read_text(encoding="utf-8"))
