@@ -247,6 +247,8 @@ TEST_F(host_effects, two_walkers_walk_at_the_same_time) {
   reads({0x1000, 0x2000});
   run();
   EXPECT_TRUE(passed(1, "iommu service 251000")) << all_of(1);
+  // ... but the first goes on first, at 276,000.
+  EXPECT_TRUE(passed(1, "iommu wait translation_order 276000")) << all_of(1);
 }
 
 TEST_F(host_effects, a_second_access_to_a_page_waits_for_the_walk_of_the_first) {
