@@ -44,7 +44,7 @@ perftest_traffic::side::side(unsigned number, node& where, const device_settings
 
 perftest_traffic::perftest_traffic(system_model& system, const run_point& point)
     : system_(system), point_(point), spec_(*point.perftest), options_(options_of(point, spec_)) {
-  for (unsigned index = 0; index < system_model::size(); ++index) {
+  for (unsigned index = 0; index < sides_.size(); ++index) {
     sides_[index] = std::make_unique<side>(index, system_.at(index), point.devices[index]);
     sides_[index]->links = std::vector<connection>(spec_.qps);
   }
@@ -58,7 +58,7 @@ perftest_traffic::perftest_traffic(system_model& system, const run_point& point)
 
 perftest_traffic::~perftest_traffic() {
   // A receiver of datagrams waits for ever.
-  for (unsigned index = 0; index < system_model::size(); ++index) {
+  for (unsigned index = 0; index < system_.size(); ++index) {
     machine& host = system_.at(index).host;
     for (unsigned i = 0; i < host.cores(); ++i) {
       host.core(i).abandon();
@@ -91,7 +91,7 @@ wqe_opcode perftest_traffic::opcode() const {
 }
 
 void perftest_traffic::start() {
-  for (unsigned index = 0; index < system_model::size(); ++index) {
+  for (unsigned index = 0; index < sides_.size(); ++index) {
     ++running_;
     system_.at(index).host.core(MainCore).run(program(index), [this] { --running_; });
   }

@@ -378,35 +378,34 @@ void loader::read_point(const setting& table) {
   origins origin = base_origin_;
   each_key(
       keys, fmt::format("points.{}", point.label), [&](std::string_view key, const setting& value) {
-    if (key == "parameters") {
-      apply_parameters(point, origin, value);
-    } else if (key == "workload") {
-      apply_workload_table(point, origin, value);
-    } else if (key == "fault") {
-      read_faults(file_, value, point.faults, origin);
-    } else if (key == "device") {
-      apply_device(file_, value, point.devices, origin);
-    } else if (key == "network") {
-      apply_network(file_, value, point, origin);
-    } else if (key == "vf") {
-      apply_vfs(file_, value, point.devices, origin);
-    } else if (key == "tenant") {
-      read_tenants(file_, value, point.workload.tenant, origin);
-    } else if (key == "perftest") {
-      apply_perftest_table(point, origin, value);
-    } else if (key == "impl") {
-      each_key(value.table(), value.key(), [&](std::string_view stage, const setting& each) {
-        apply_impl(point, each, std::string(stage), each.string());
-      });
-    } else if (key != "label") {
-      value.fail("unknown key" + suggestion(key, {"label", "parameters", "workload", "impl",
-                                                  "fault", "device", "vf", "tenant", "perftest"}));
-      "network", "vf", "tenant"
-    }));
+        if (key == "parameters") {
+          apply_parameters(point, origin, value);
+        } else if (key == "workload") {
+          apply_workload_table(point, origin, value);
+        } else if (key == "fault") {
+          read_faults(file_, value, point.faults, origin);
+        } else if (key == "device") {
+          apply_device(file_, value, point.devices, origin);
+        } else if (key == "network") {
+          apply_network(file_, value, point, origin);
+        } else if (key == "vf") {
+          apply_vfs(file_, value, point.devices, origin);
+        } else if (key == "tenant") {
+          read_tenants(file_, value, point.workload.tenant, origin);
+        } else if (key == "perftest") {
+          apply_perftest_table(point, origin, value);
+        } else if (key == "impl") {
+          each_key(value.table(), value.key(), [&](std::string_view stage, const setting& each) {
+            apply_impl(point, each, std::string(stage), each.string());
+          });
+        } else if (key != "label") {
+          value.fail("unknown key" +
+                     suggestion(key, {"label", "parameters", "workload", "impl", "fault", "device",
+                                      "network", "vf", "tenant", "perftest"}));
         }
-});
-result_.points.push_back(std::move(point));
-point_origins_.push_back(std::move(origin));
+      });
+  result_.points.push_back(std::move(point));
+  point_origins_.push_back(std::move(origin));
 }
 
 void loader::read_points(const toml::array& list) {
