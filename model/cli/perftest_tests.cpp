@@ -177,7 +177,10 @@ task<> perftest_traffic::create(side& here, connection& link) {
   const std::uint64_t bytes = std::max<std::uint64_t>(spec_.size, AtomicBytes);
   memory_access_rights rights;
   rights.remote_atomic = spec_.verb == perftest_verb::atomic;
-  link.source = co_await dev.register_memory(core, here.pd, host.allocate(bytes, Page), bytes);
+  // Several atomics under way each have a place for what they find.
+  const std::uint64_t found =
+      spec_.verb == perftest_verb::atomic ? AtomicBytes * spec_.tx_depth : bytes;
+  link.source = co_await dev.register_memory(core, here.pd, host.allocate(found, Page), found);
   link.target = co_await dev.register_memory(core, here.pd, host.allocate(bytes + grh, Page),
                                              bytes + grh, rights);
   queue_pair_options options;
@@ -379,17 +382,20 @@ void perftest_traffic::note_completed(side& here, connection& link, std::uint64_
     return;
   }
   if (spec_.duration != 0) {
-    // Each queue pair by itself: those of several come in bunches.
-    bandwidth_record& record = link.record;
+    // From one completion of the first queue pair to another: those of several come in bunches.
+    const bool first = &link == here.links.data();
+    bandwidth_record& record = here.record;
     if (now < window_from_ || now > window_to_) {
       return;
     }
-    if (record.to == 0) {
-      record.from = now;  // the first one only starts the watch
-    } else {
-      record.messages += messages;
+    if (record.to != 0) {
+      here.counted += messages;
     }
-    record.to = now;
+    if (first) {
+      record.from = record.to == 0 ? now : record.from;
+      record.messages = here.counted;
+      record.to = now;
+    }
     return;
   }
   bandwidth_record& record = here.record;
@@ -416,6 +422,10 @@ task<bool> perftest_traffic::fill_windows(cpu& core, side& here) {
       for (std::uint64_t i = 0; i < count; ++i) {
         const std::uint64_t number = link.posted + i;
         link.request.id = id | number;
+        if (spec_.verb == perftest_verb::atomic) {
+          link.request.sges[0].address =
+              link.source.address + number % spec_.tx_depth * AtomicBytes;
+        }
         // A window that is full without a signaled request would never empty.
         const bool last = spec_.duration == 0 && number + 1 == rounds_;
         link.request.signaled = last || (number + 1) % spec_.cq_mod == 0;
@@ -514,11 +524,7 @@ std::uint64_t perftest_traffic::measured_iterations() const {
   if (spec_.latency) {
     return laps_.size();
   }
-  std::uint64_t sum = 0;
-  for (const connection& link : sides_[0]->links) {
-    sum += link.record.messages;
-  }
-  return sum;
+  return sides_[0]->record.messages;
 }
 
 void perftest_traffic::report(run_facts& facts) const {
@@ -529,13 +535,10 @@ void perftest_traffic::report(run_facts& facts) const {
   found.laps = &laps_;
   found.iterations = measured_iterations();
   for (const auto& each : sides_) {
-    if (sends(*each) && spec_.duration == 0) {
+    if (sends(*each)) {
       found.records.push_back(&each->record);
     }
     for (const connection& link : each->links) {
-      if (sends(*each) && spec_.duration != 0) {
-        found.records.push_back(&link.record);
-      }
       const queue_pair_address address = link.qp->address(spec_.gid_index);
       found.ends.push_back({each->index, address.qpn, address.psn, link.target.key,
                             link.target.address, address.address});

@@ -61,7 +61,6 @@ class perftest_traffic final : public traffic {
     std::uint64_t posted = 0;
     std::uint64_t completed = 0;
     std::uint64_t receives = 0;
-    bandwidth_record record;  ///< of a test with a duration
   };
 
   struct side {
@@ -79,6 +78,7 @@ class perftest_traffic final : public traffic {
     ps_t measured_from = NeverPs;
     std::uint64_t measured = 0;  ///< messages completed since then
     std::uint64_t received = 0;
+    std::uint64_t counted = 0;  ///< of a test with a duration: since its window began
     bandwidth_record record;
   };
 
