@@ -74,14 +74,11 @@ def extra(root, stages):
                    f"declare the stage in docs/spec/stages.toml{near(path.stem, stages)}")
         elif not stage.get("twin", False):
             yield f"rtl/{path.name} is there but [stage.{path.stem}] says twin = false: correct one"
-        elif not stage.get("twin_done", False):
-            yield (f"rtl/{path.name} is there but [stage.{path.stem}] does not say twin_done = "
-                   "true: set it when the lockstep bench passes")
     for path in sorted((root / "tb").rglob("*_lockstep.cpp")):
         name = path.stem.removesuffix("_lockstep")
-        if not stages.get(name, {}).get("twin_done", False) and path.parent.name != "common":
-            yield (f"{path.relative_to(root)} has no finished twin: rename it, or set twin_done = "
-                   f"true in [stage.{name}]{near(name, stages)}")
+        if not stages.get(name, {}).get("twin", False) and path.parent.name != "common":
+            yield (f"{path.relative_to(root)} has no twin: rename it, or set twin = true in "
+                   f"[stage.{name}]{near(name, stages)}")
     for path in sorted((root / "docs/stages").glob("*.md")):
         if path.stem not in (*stages, "README"):
             yield (f"docs/stages/{path.name} belongs to no stage: rename it or delete it"

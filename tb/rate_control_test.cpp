@@ -1,15 +1,15 @@
 // rate_control with dcqcn behind it: contexts, timers, CNPs. The rates are those of the published
 // algorithm on a line of 100 Gb/s, by hand: alpha 0.5 cuts to 3/4, each period of 55 us then goes
 // half of the way back.
-#include "dcqcn/rate_control.h"
+#include "rate_control/rate_control.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <vector>
 
 #include "common/congestion.h"
+#include "common/fixed_point.h"
 #include "dcqcn/dcqcn.h"
-#include "dcqcn/fixed_point.h"
 #include "tb/common/stage_bench.h"
 
 namespace carillon {

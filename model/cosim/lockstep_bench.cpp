@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/error.h"
+#include "cosim/rtl_block.h"
 #include "cosim/stage_benches.h"
 
 namespace carillon {
@@ -87,9 +88,13 @@ std::size_t lockstep_report::countable() const {
 }
 
 std::vector<std::string> lockstep_stages() {
+  // A build may lack twins: those that were not asked for, and those that are not finished.
+  const std::vector<std::string> built = rtl_registry::instance().stages();
   std::vector<std::string> result;
   for (const bench_entry& each : Benches) {
-    result.emplace_back(each.stage);
+    if (std::find(built.begin(), built.end(), each.stage) != built.end()) {
+      result.emplace_back(each.stage);
+    }
   }
   return result;
 }
@@ -115,8 +120,8 @@ lockstep_report run_lockstep(const lockstep_options& options) {
     }
   }
   std::string known;
-  for (const bench_entry& each : Benches) {
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", each.stage);
+  for (const std::string& each : lockstep_stages()) {
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", each);
   }
   throw config_error(
       fmt::format("stage '{}' has no lockstep bench; allowed: {}", options.stage, known));

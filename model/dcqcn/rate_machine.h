@@ -13,16 +13,11 @@
 #include <cstdint>
 #include <limits>
 
-#include "dcqcn/dcqcn_settings.h"
-#include "dcqcn/fixed_point.h"
+#include "common/dcqcn_settings.h"
+#include "common/fixed_point.h"
 #include "gen/streams.h"
 
 namespace carillon {
-
-/// 48 bits of nanoseconds; all ones is never.
-using rate_time = std::uint64_t;
-inline constexpr unsigned RateTimeBits = 48;
-inline constexpr rate_time NeverRate = (rate_time{1} << RateTimeBits) - 1;
 
 /// What a QP's rate depends on besides the settings.
 struct rate_state {

@@ -8,11 +8,16 @@
 
 #include <cstdint>
 
-#include "dcqcn/fixed_point.h"
+#include "common/fixed_point.h"
 #include "gen/contexts.h"
 #include "gen/streams.h"
 
 namespace carillon {
+
+/// 48 bits of nanoseconds; all ones is never.
+using rate_time = std::uint64_t;
+inline constexpr unsigned RateTimeBits = 48;
+inline constexpr rate_time NeverRate = (rate_time{1} << RateTimeBits) - 1;
 
 /// What dce_tcp_g weighs; the vendor's documents disagree.
 enum class gain_reading : std::uint8_t {

@@ -1,4 +1,4 @@
-#include "dcqcn/dcqcn_settings.h"
+#include "common/dcqcn_settings.h"
 
 #include <algorithm>
 

@@ -10,14 +10,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/dcqcn_settings.h"
 #include "common/deadlines.h"
 #include "common/nic_shared.h"
 #include "common/rate_items.h"
 #include "common/ring.h"
 #include "common/stage.h"
 #include "common/stream.h"
-#include "dcqcn/cnp_limiter.h"
-#include "dcqcn/dcqcn_settings.h"
+#include "rate_control/cnp_limiter.h"
 
 namespace carillon {
 

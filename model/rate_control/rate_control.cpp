@@ -1,9 +1,8 @@
-#include "dcqcn/rate_control.h"
+#include "rate_control/rate_control.h"
 
 #include "common/congestion.h"
-#include "dcqcn/rate_machine.h"
-#include "dcqcn/rate_parameters.h"
 #include "gen/stages.h"
+#include "rate_control/rate_parameters.h"
 
 namespace carillon {
 

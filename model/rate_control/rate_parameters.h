@@ -1,7 +1,7 @@
 // The parameters of a run as settings of the rate machine.
 #pragma once
 
-#include "dcqcn/dcqcn_settings.h"
+#include "common/dcqcn_settings.h"
 #include "gen/params.h"
 
 namespace carillon {

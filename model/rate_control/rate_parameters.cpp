@@ -1,4 +1,4 @@
-#include "dcqcn/rate_parameters.h"
+#include "rate_control/rate_parameters.h"
 
 #include <algorithm>
 #include <cmath>

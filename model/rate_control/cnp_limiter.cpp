@@ -1,4 +1,4 @@
-#include "dcqcn/cnp_limiter.h"
+#include "rate_control/cnp_limiter.h"
 
 #include "common/error.h"
 

@@ -1,8 +1,9 @@
 // The notification point: a CNP at once, then at most one an interval.
+#include "rate_control/cnp_limiter.h"
+
 #include <gtest/gtest.h>
 
 #include "common/error.h"
-#include "dcqcn/cnp_limiter.h"
 
 namespace carillon {
 namespace {
@@ -18,12 +19,12 @@ cnp_limiter every_50_us(cnp_scope scope) {
   return {scope, 50 * Us, Entries};
 }
 
-TEST(dcqcn_cnp_limiter, answers_the_first_marked_packet_at_once) {
+TEST(cnp_limiter, answers_the_first_marked_packet_at_once) {
   cnp_limiter np = every_50_us(cnp_scope::Qp);
   EXPECT_TRUE(np.marked(flow(1, 1), 7));
 }
 
-TEST(dcqcn_cnp_limiter, answers_once_an_interval_then) {
+TEST(cnp_limiter, answers_once_an_interval_then) {
   cnp_limiter np = every_50_us(cnp_scope::Qp);
   EXPECT_TRUE(np.marked(flow(1, 1), 0));
   EXPECT_FALSE(np.marked(flow(1, 1), 1));
@@ -32,7 +33,7 @@ TEST(dcqcn_cnp_limiter, answers_once_an_interval_then) {
   EXPECT_FALSE(np.marked(flow(1, 1), 51 * Us)) << "the interval begins with the CNP";
 }
 
-TEST(dcqcn_cnp_limiter, the_interval_begins_with_the_cnp_that_was_sent) {
+TEST(cnp_limiter, the_interval_begins_with_the_cnp_that_was_sent) {
   cnp_limiter np = every_50_us(cnp_scope::Qp);
   EXPECT_TRUE(np.marked(flow(1, 1), 0));
   EXPECT_TRUE(np.marked(flow(1, 1), 70 * Us));
@@ -40,7 +41,7 @@ TEST(dcqcn_cnp_limiter, the_interval_begins_with_the_cnp_that_was_sent) {
   EXPECT_TRUE(np.marked(flow(1, 1), 120 * Us));
 }
 
-TEST(dcqcn_cnp_limiter, each_qp_has_its_own_interval) {
+TEST(cnp_limiter, each_qp_has_its_own_interval) {
   cnp_limiter np = every_50_us(cnp_scope::Qp);
   EXPECT_TRUE(np.marked(flow(1, 9), 0));
   EXPECT_TRUE(np.marked(flow(2, 9), 1));
@@ -48,7 +49,7 @@ TEST(dcqcn_cnp_limiter, each_qp_has_its_own_interval) {
   EXPECT_FALSE(np.marked(flow(2, 8), 3)) << "whoever sends to it";
 }
 
-TEST(dcqcn_cnp_limiter, or_each_destination) {
+TEST(cnp_limiter, or_each_destination) {
   cnp_limiter np = every_50_us(cnp_scope::Destination);
   EXPECT_TRUE(np.marked(flow(1, 9), 0));
   EXPECT_FALSE(np.marked(flow(2, 9), 1));
@@ -56,7 +57,7 @@ TEST(dcqcn_cnp_limiter, or_each_destination) {
   EXPECT_TRUE(np.marked({1, 0xfe81, 8}, 3)) << "all 128 bits of the address count";
 }
 
-TEST(dcqcn_cnp_limiter, or_the_port_as_a_whole) {
+TEST(cnp_limiter, or_the_port_as_a_whole) {
   cnp_limiter np = every_50_us(cnp_scope::Port);
   EXPECT_TRUE(np.marked(flow(1, 9), 0));
   EXPECT_FALSE(np.marked(flow(2, 8), 1));
@@ -64,14 +65,14 @@ TEST(dcqcn_cnp_limiter, or_the_port_as_a_whole) {
   EXPECT_EQ(np.evicted(), 0U);
 }
 
-TEST(dcqcn_cnp_limiter, without_an_interval_answers_every_packet) {
+TEST(cnp_limiter, without_an_interval_answers_every_packet) {
   cnp_limiter np(cnp_scope::Qp, 0, Entries);
   EXPECT_TRUE(np.marked(flow(1, 1), 5));
   EXPECT_TRUE(np.marked(flow(1, 1), 5));
   EXPECT_EQ(np.held(), 0U);
 }
 
-TEST(dcqcn_cnp_limiter, the_oldest_makes_room_when_the_table_is_full) {
+TEST(cnp_limiter, the_oldest_makes_room_when_the_table_is_full) {
   cnp_limiter np = every_50_us(cnp_scope::Qp);
   for (std::uint32_t qpn = 1; qpn <= 5; ++qpn) {
     EXPECT_TRUE(np.marked(flow(qpn, 1), qpn * Us)) << "nobody has to do without";
@@ -82,7 +83,7 @@ TEST(dcqcn_cnp_limiter, the_oldest_makes_room_when_the_table_is_full) {
   EXPECT_TRUE(np.marked(flow(1, 1), 7 * Us)) << "forgotten, so early";
 }
 
-TEST(dcqcn_cnp_limiter, what_is_over_makes_room_without_being_counted) {
+TEST(cnp_limiter, what_is_over_makes_room_without_being_counted) {
   cnp_limiter np = every_50_us(cnp_scope::Qp);
   for (std::uint32_t qpn = 1; qpn <= 4; ++qpn) {
     np.marked(flow(qpn, 1), qpn * Us);
@@ -93,7 +94,7 @@ TEST(dcqcn_cnp_limiter, what_is_over_makes_room_without_being_counted) {
   EXPECT_FALSE(np.marked(flow(3, 1), 52 * Us));
 }
 
-TEST(dcqcn_cnp_limiter, needs_room_for_a_flow) {
+TEST(cnp_limiter, needs_room_for_a_flow) {
   EXPECT_THROW(cnp_limiter(cnp_scope::Qp, Us, 0), model_error);
 }
 
