@@ -116,14 +116,15 @@ TEST(translation, a_hit_costs_each_access_of_the_device) {
 TEST(translation, walks_pages_that_are_not_known_again_and_again) {
   run_point point = translated("ib_write_lat -n 50 -N 5 -s 65536");
   point.params.iommu.iotlb_entries = 8;
-  EXPECT_GT(at(run(point), "iommu", "service"), 500);
+  // At least one read of a table at each end.
+  EXPECT_GT(at(run(point), "iommu", "service"), 2 * 29.8);
 }
 
 TEST(translation, large_pages_save_the_walks) {
   run_point point = translated("ib_write_lat -n 50 -N 5 -s 65536");
   point.params.iommu.iotlb_entries = 8;
   point.params.host.page_bytes = 2 * 1024 * 1024;
-  EXPECT_LT(at(run(point), "iommu", "service"), 500);
+  EXPECT_LT(at(run(point), "iommu", "service"), 29.8) << "lookups only";
 }
 
 TEST(noise, is_in_the_breakdown_and_in_the_tail) {
