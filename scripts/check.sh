@@ -20,7 +20,7 @@ step() { # name, command to run alone, command...
   fi
 }
 
-configure() { cmake --preset "$preset" -DCARILLON_WERROR=ON >/dev/null; }
+configure() { cmake --preset "$preset" >/dev/null; }
 build() { cmake --build --preset "$preset" -j "$jobs"; }
 run_tests() { ctest --preset "$preset" -j "$jobs"; }
 

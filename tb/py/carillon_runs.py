@@ -9,8 +9,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("CARILLON_BINARY", str(ROOT / "build/release/carillon"))
 # Percentiles need more messages than it is good to run in every variant.
 _FOR_FIGURES = {"latency_table"}
+# Many NICs, which would take minutes in every variant: test_networks_slow has some variants of each.
+NETWORKS = ("incast_lossy", "incast_pfc", "pfc_deadlock", "pfc_storm")
 SCENARIOS = sorted(path for path in (ROOT / "scenarios").glob("*.toml")
-                   if path.stem not in _FOR_FIGURES)
+                   if path.stem not in _FOR_FIGURES | set(NETWORKS))
 
 # Of scenarios that take long, so many messages where the number does not matter.
 _FEWER_MESSAGES = {"huge_pages": 60, "noisy_neighbour": 20, "soak": 2000}

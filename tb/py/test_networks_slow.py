@@ -10,8 +10,6 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import carillon_runs  # noqa: E402
 
-NETWORKS = ("incast_pfc", "incast_lossy", "pfc_storm", "pfc_deadlock")
-
 
 class networks(unittest.TestCase):
     def setUp(self):
@@ -28,9 +26,21 @@ class networks(unittest.TestCase):
         return out
 
     def test_meet_what_they_expect(self):
-        for name in NETWORKS:
+        for name in carillon_runs.NETWORKS:
             with self.subTest(scenario=name):
                 self.run_scenario(name)
+
+    def test_the_twins_write_the_same_stage_traces(self):
+        for name in carillon_runs.NETWORKS:
+            with self.subTest(scenario=name):
+                expected, got = (carillon_runs.stage_traces(
+                    self.run_scenario(name, "--impl", f"all={impl}", "--trace", "stages"))
+                    for impl in ("model", "rtl"))
+                self.assertTrue(expected)
+                self.assertTrue(got == expected, f"{name}: rtl differs from the model")
+
+    def test_the_twins_agree_in_a_ring(self):
+        self.run_scenario("pfc_deadlock", "--impl", "all=lockstep")
 
     def test_do_not_depend_on_the_order_of_evaluation(self):
         for name in ("incast_pfc", "incast_lossy"):
