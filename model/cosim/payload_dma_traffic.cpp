@@ -47,7 +47,8 @@ payload_dma_contexts::payload_dma_contexts(std::uint64_t seed) {
       continue;
     }
     key.log_page_size = PageSizes[i / Functions % PageSizes.size()];
-    key.mtt_base = static_cast<std::uint32_t>(random.next() << 16 | i * ListEntries) +
+    // A line has eight entries, and a number of 24 bits.
+    key.mtt_base = static_cast<std::uint32_t>(random.below(1U << 11) << 16 | i * ListEntries) +
                    static_cast<std::uint32_t>(random.below(8));
     key.len = (std::uint64_t{1} << key.log_page_size) * random.between(2, 40) + random.below(4096);
   }
