@@ -7,8 +7,8 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("CARILLON_BINARY", str(ROOT / "build/release/carillon"))
-# Percentiles, and congestion control that is to settle, need more messages than it is good to run in
-# every variant.
+# Percentiles, and congestion control that is to settle, need more messages than it is good to run
+# in every variant.
 _FOR_FIGURES = {"latency_table", "dcqcn_fixed_point", "dcqcn_third_flow", "ecn_thresholds",
                 "incast_dcqcn"}
 SCENARIOS = sorted(path for path in (ROOT / "scenarios").glob("*.toml")
