@@ -24,10 +24,10 @@ def shorter(scenario):
     return () if messages is None else ("--set", f"workload.messages={messages}")
 
 
-def run(scenario, out, *options):
+def run(scenario, out, *options, timeout=300):
     """One quiet run into the folder `out`; the finished process."""
     command = [BINARY, "run", str(scenario), "--out", str(out), "--quiet", *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300,
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout,
                           cwd=ROOT)
 
 
