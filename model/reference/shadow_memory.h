@@ -49,6 +49,9 @@ class shadow_memory {
     std::array<std::uint32_t, PageBytes> writer{};
   };
 
+  template <class See>
+  bool each_page(std::uint64_t address, std::uint64_t length, See see) const;
+
   std::map<std::uint64_t, page> pages_;
 };
 

@@ -7,9 +7,11 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("CARILLON_BINARY", str(ROOT / "build/release/carillon"))
-# Percentiles need more messages than it is good to run in every variant.
-_FOR_FIGURES = {"latency_table"}
-# Many NICs, which would take minutes in every variant: test_networks_slow has some variants of each.
+# Percentiles, and congestion control that is to settle, need more messages than it is good to run
+# in every variant.
+_FOR_FIGURES = {"latency_table", "dcqcn_fixed_point", "dcqcn_third_flow", "ecn_thresholds",
+                "incast_dcqcn"}
+# Many NICs, which would take minutes in every variant: test_networks_slow has some of each.
 NETWORKS = ("incast_lossy", "incast_pfc", "pfc_deadlock", "pfc_storm")
 SCENARIOS = sorted(path for path in (ROOT / "scenarios").glob("*.toml")
                    if path.stem not in _FOR_FIGURES | set(NETWORKS))
@@ -24,10 +26,10 @@ def shorter(scenario):
     return () if messages is None else ("--set", f"workload.messages={messages}")
 
 
-def run(scenario, out, *options):
+def run(scenario, out, *options, timeout=300):
     """One quiet run into the folder `out`; the finished process."""
     command = [BINARY, "run", str(scenario), "--out", str(out), "--quiet", *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300,
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout,
                           cwd=ROOT)
 
 
