@@ -420,19 +420,6 @@ TEST_F(commands, a_memory_key_may_be_bound_to_a_qp_and_be_destroyed_while_the_qp
 
 // Congestion control. The bits of the selection are those of mlx5's driver.
 
-template <class Layout>
-input congestion_request(command_opcode opcode, std::uint8_t protocol, std::uint32_t select,
-                         const Layout& parameters) {
-  cong_params_in in;
-  in.opcode = opcode;
-  in.cong_protocol = protocol;
-  in.field_select = select;
-  input bytes = packed(in);
-  const input behind = packed(parameters);
-  bytes.insert(bytes.end(), behind.begin(), behind.end());
-  return bytes;
-}
-
 class congestion_commands : public bench::commands {
  protected:
   congestion_commands() : bench::commands(vendor()) {}

@@ -25,6 +25,7 @@ class random_commands : public function_commands {
     all.log_max_mkey = all.log_max_mtt_lines = 5;
     all.uar_pages = 4;
     all.num_gids = 3;
+    all.vendor_rule = true;
     return all;
   }
 
@@ -132,6 +133,28 @@ class random_commands : public function_commands {
                   random.chance(1, 4) ? std::optional<std::uint16_t>(below(3)) : std::nullopt);
   }
 
+  /// Some value is out of its range now and then, and some protocol is none.
+  input about_congestion() {
+    const auto protocol = static_cast<std::uint8_t>(CongReactionPoint - 1 + below(3));
+    const std::uint32_t select = 1U << below(20) | 1U << below(20);
+    if (random.chance(1, 3)) {
+      return congestion_request(QueryCongParams, protocol, select, roce_ecn_rp{});
+    }
+    if (protocol == CongNotificationPoint) {
+      roce_ecn_np notification;
+      notification.min_time_between_cnps = below(0x20000);
+      notification.cnp_dscp = static_cast<std::uint8_t>(below(70));
+      notification.cnp_802p_prio = static_cast<std::uint8_t>(below(8));
+      return congestion_request(ModifyCongParams, protocol, select, notification);
+    }
+    roce_ecn_rp reaction;
+    reaction.rpg_time_reset = below(0x20000);
+    reaction.rpg_min_dec_fac = below(110);
+    reaction.rpg_min_rate = below(5);
+    reaction.rpg_gd = 9 + below(4);
+    return congestion_request(ModifyCongParams, protocol, select, reaction);
+  }
+
   input creation(std::uint16_t function) {
     const command_tables& all = core.tables();
     switch (below(8)) {
@@ -215,7 +238,7 @@ class random_commands : public function_commands {
         in = about_functions(function);
         break;
       case 1:
-        in = about_addresses(function);
+        in = random.chance(1, 4) ? about_congestion() : about_addresses(function);
         break;
       case 2:
       case 3:

@@ -33,6 +33,19 @@ inline input simple(command_opcode opcode, std::uint32_t number = 0) {
   return packed(head);
 }
 
+template <class Layout>
+input congestion_request(command_opcode opcode, std::uint8_t protocol, std::uint32_t select,
+                         const Layout& parameters) {
+  cong_params_in in;
+  in.opcode = opcode;
+  in.cong_protocol = protocol;
+  in.field_select = select;
+  input bytes = packed(in);
+  const input behind = packed(parameters);
+  bytes.insert(bytes.end(), behind.begin(), behind.end());
+  return bytes;
+}
+
 /// 8 KiB at 0x10000, physically contiguous, for WRITEs of the peer.
 inline create_mkey_in mkey_request(std::uint32_t pd) {
   create_mkey_in in;
