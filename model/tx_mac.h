@@ -119,7 +119,9 @@ class tx_mac_rules final : public twin_rules {
     tx_mac_rules& owner;
   };
 
+  // cppcheck-suppress unusedPrivateFunction ; frame_tap_ calls it
   void on_frame(cycle_t t, const frame_item& item);
+  // cppcheck-suppress unusedPrivateFunction ; control_tap_ calls it
   void on_control(cycle_t t, const frame_item& item);
   void begin(cycle_t t, frame_item frame);
   void resume(cycle_t t);

@@ -6,6 +6,7 @@
 namespace carillon {
 namespace {
 
+using bench::congestion_request;
 using bench::cq_request;
 using bench::eq_request;
 using bench::gid_request;

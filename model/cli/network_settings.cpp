@@ -215,6 +215,7 @@ void apply_switch(network_spec& network, std::string_view key, const setting& va
 
 struct storm_key {
   const char* name;
+  // cppcheck-suppress unusedStructMember ; the loop over the table calls it
   void (*apply)(storm_rule&, const setting&);
 };
 

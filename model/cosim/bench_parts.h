@@ -211,6 +211,7 @@ inline void run_bench(const rtl_domain& domain, sim_context& context,
       models.push_back(each->model.get());
     }
   }
+  // cppcheck-suppress unreadVariable ; it looks while the bench runs
   const onlooker looks(context, std::move(models), options.looks_until);
   run_bench(domain);
 }

@@ -85,7 +85,7 @@ std::optional<work_item> tx_sched_traffic::make_work() {
   work.send_cqn = static_cast<std::uint32_t>(random_.below(4096));
   work.paged = random_.chance(1, 4);
   work.length = std::max(from.least, length_of());
-  wqe_opcode opcode = wqe_opcode::Send;
+  wqe_opcode opcode{};
   if (from.service == Ud) {
     opcode = random_.chance(1, 2) ? wqe_opcode::Send : wqe_opcode::SendImmediate;
     work.length = random_.chance(1, 16) ? 5000 : work.length % 4096;
