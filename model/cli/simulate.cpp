@@ -237,7 +237,9 @@ json simulate(const scenario& what, const run_point& point, const run_options& o
   try {
     programs->start();
     system.run();
-    if (!system.stopped()) {
+    if (system.stopped()) {
+      system.leave_undone();
+    } else {
       programs->check_finished();
       programs->finish();
       system.check_drained();

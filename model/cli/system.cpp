@@ -163,4 +163,10 @@ void system_model::check_drained() {
   }
 }
 
+void system_model::leave_undone() {
+  if (twins_ != nullptr) {
+    twins_->stop();
+  }
+}
+
 }  // namespace carillon

@@ -95,6 +95,9 @@ class system_model {
   /// RTL.
   void check_drained();
 
+  /// In its place, of a run that was ended with work under way.
+  void leave_undone();
+
  private:
   void connect_all(unsigned vfs);
 

@@ -183,6 +183,10 @@ class twin_host {
   /// At the end of a run: nothing may be left over on either side. To be called before the blocks
   /// are destroyed.
   virtual void finish() = 0;
+
+  /// In place of finish(), of a run that is ended with work under way: what is left is where it has
+  /// to be, and what is remembered may be about to change.
+  virtual void stop() = 0;
 };
 
 /// A stage as it was asked for. The RTL, if any, goes first.

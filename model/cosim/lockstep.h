@@ -23,7 +23,8 @@
 //   data                  same         data                  any     <- must be the same in 12
 //
 // A difference throws lockstep_mismatch. finish() demands that both sides are empty and idle; a
-// checker that is destroyed without it has not done its job, which is counted and ends the program.
+// checker that is destroyed without it, or without stop(), has not done its job, which ends the
+// program.
 #pragma once
 
 #include <array>
@@ -62,6 +63,7 @@ class lockstep final : public twin_driver {
 
   void transfer(cycle_t t) override;
   void finish() override;
+  void stop() override { finished_ = true; }
 
  private:
   struct seen_transfer {

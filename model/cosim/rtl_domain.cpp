@@ -86,4 +86,10 @@ void rtl_domain::finish() {
   }
 }
 
+void rtl_domain::stop() {
+  for (twin_driver* each : drivers_) {
+    each->stop();
+  }
+}
+
 }  // namespace carillon

@@ -43,6 +43,7 @@ class rtl_domain final : public twin_host, public clocked {
   std::unique_ptr<clocked> replace(twin_request request) override;
   std::unique_ptr<clocked> accompany(twin_request request) override;
   void finish() override;
+  void stop() override;
 
   void on_cycle(cycle_t t) override;
 

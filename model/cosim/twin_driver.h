@@ -55,6 +55,9 @@ class twin_driver : public clocked, private twin_port::listener {
 
   virtual void finish() = 0;
 
+  /// The run ends with work under way.
+  virtual void stop() {}
+
   [[nodiscard]] std::uint64_t edges() const { return edges_; }
 
  protected:
