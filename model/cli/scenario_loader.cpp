@@ -4,8 +4,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
-#include <functional>
-#include <iterator>
 #include <map>
 #include <sstream>
 #include <toml++/toml.h>
@@ -17,7 +15,7 @@
 #include "cli/network_settings.h"
 #include "cli/paths.h"
 #include "cli/pcie_fault_settings.h"
-#include "cli/perftest_settings.h"
+#include "cli/point_settings.h"
 #include "cli/profiles.h"
 #include "cli/setting.h"
 #include "cli/sweep_settings.h"
@@ -25,34 +23,13 @@
 #include "cli/text.h"
 #include "cli/workload_settings.h"
 #include "common/error.h"
-#include "cosim/rtl_block.h"
-#include "gen/stages.h"
 
 namespace carillon {
 
 namespace {
 
-using origins = std::map<std::string, std::string, std::less<>>;
-
 constexpr unsigned Hosts = 2;
 constexpr std::uint64_t MaxSeed = (std::uint64_t{1} << 63) - 1;
-
-std::vector<std::string> parameter_names() {
-  std::vector<std::string> result;
-  for (const param_desc& each : ParamTable) {
-    result.emplace_back(each.name);
-  }
-  return result;
-}
-
-/// The parameters of a group; all, if there is no such group.
-std::vector<std::string> group_names(std::string_view group) {
-  const std::vector<std::string> all = parameter_names();
-  std::vector<std::string> own;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(own),
-               [&](std::string_view name) { return name.substr(0, name.find('.')) == group; });
-  return own.empty() ? all : own;
-}
 
 toml::table parse_toml(std::string_view text, const std::string& file) {
   try {
@@ -83,11 +60,6 @@ bool plain_name(std::string_view name) {
   });
 }
 
-const std::vector<std::string>& impl_words() {
-  static const std::vector<std::string> Words = {"model", "rtl", "lockstep"};
-  return Words;
-}
-
 /// Everything that is filled while reading. Keys are applied in the order profile, scenario, point,
 /// command line; later ones win.
 class loader {
@@ -114,14 +86,8 @@ class loader {
   void read_profile(const setting& value);
   void check_provenance(const std::map<std::string, std::string, std::less<>>& sources) const;
 
-  void apply_parameter(run_point& point, origins& origin, const std::string& name,
-                       const setting& value);
-  void apply_parameters(run_point& point, origins& origin, const setting& groups);
-  void apply_workload_table(run_point& point, origins& origin, const setting& table);
-  void apply_impl(run_point& point, const setting& value, const std::string& stage,
-                  std::string_view impl);
-  void apply_perftest_table(run_point& point, origins& origin, const setting& table) const;
-
+  void read_workload(const setting& table);
+  void read_sizes(const setting& value);
   void read_points(const toml::array& list);
   void read_point(const setting& table);
   void expand_sizes();
@@ -136,8 +102,8 @@ class loader {
   const scenario_overrides& overrides_;
   scenario result_;
   run_point base_;
-  origins base_origin_;
-  std::vector<origins> point_origins_;
+  setting_origins base_origin_;
+  std::vector<setting_origins> point_origins_;
   std::vector<std::uint32_t> sizes_;
 };
 
@@ -201,7 +167,7 @@ void loader::read_profile(const setting& value) {
   std::map<std::string, std::string, std::less<>> sources;  // parameter -> where its source stands
   each_key(profile, "", [&](std::string_view key, const setting& each) {
     if (key == "parameters") {
-      apply_parameters(base_, base_origin_, each);
+      apply_point_section(file_, key, each, base_, base_origin_);
     } else if (key == "provenance") {
       each_key(each.table(), each.key(), [&](std::string_view name, const setting& source) {
         if (source.string().empty()) {
@@ -236,126 +202,29 @@ void loader::check_provenance(
   }
 }
 
-void loader::apply_parameter(run_point& point, origins& origin, const std::string& name,
-                             const setting& value) {
-  const int found = find_param(name);
-  if (found < 0) {
-    value.fail("unknown parameter" + suggestion(name, parameter_names()) +
-               " (`carillon params` lists all)");
-  }
-  const param_desc& about = ParamTable[static_cast<std::size_t>(found)];
-  param_value converted;
-  const toml::node& node = value.node();
-  if (node.is_integer()) {
-    converted = *node.value_exact<std::int64_t>();
-  } else if (node.is_floating_point()) {
-    converted = *node.value_exact<double>();
-  } else if (node.is_boolean()) {
-    converted = *node.value_exact<bool>();
-  } else if (node.is_string()) {
-    converted = *node.value_exact<std::string>();
-  } else {
-    value.wrong_type(about.allowed);
-  }
-  parameters changed = point.params;
-  if (!set_param_value(changed, name, converted).empty()) {
-    const bool number = about.type == param_type::Integer || about.type == param_type::Real;
-    const bool whole = about.type == param_type::Integer;
-    const bool right_type = whole                            ? node.is_integer()
-                            : number                         ? node.is_number()
-                            : about.type == param_type::Flag ? node.is_boolean()
-                                                             : node.is_string();
-    const std::string what =
-        right_type
-            ? fmt::format("{} is out of range",
-                          std::visit([](const auto& v) { return fmt::format("{}", v); }, converted))
-            : fmt::format("is {}", type_name(node));
-    value.fail(fmt::format("{}; allowed: {}{}{}", what, about.allowed,
-                           *about.unit != '\0' ? ", in " : "", about.unit));
-  }
-  point.params = changed;
-  origin[name] = value.where();
-}
-
-void loader::apply_parameters(run_point& point, origins& origin, const setting& groups) {
-  each_key(groups.table(), groups.key(), [&](std::string_view group, const setting& value) {
-    if (!value.node().is_table()) {
-      value.fail(fmt::format("is {}, but must be a table of parameters{}", type_name(value.node()),
-                             suggestion(group, group_names(group))));
-    }
-    each_key(*value.node().as_table(), value.key(),
-             [&](std::string_view name, const setting& each) {
-               apply_parameter(point, origin, fmt::format("{}.{}", group, name), each);
-             });
-  });
-}
-
-void loader::apply_workload_table(run_point& point, origins& origin, const setting& table) {
+void loader::read_workload(const setting& table) {
   each_key(table.table(), table.key(), [&](std::string_view key, const setting& value) {
     if (key == "sizes") {
-      if (&point != &base_) {
-        value.fail("a point has one size");
-      }
-      for (const toml::node& each : value.array()) {
-        workload_spec probe;
-        apply_workload(probe, "size", setting(value.where(), value.key(), each));
-        if (std::find(sizes_.begin(), sizes_.end(), probe.size) != sizes_.end()) {
-          value.fail(fmt::format("{} stands in the list twice", probe.size));
-        }
-        sizes_.push_back(probe.size);
-      }
-      if (sizes_.empty()) {
-        value.fail("the list is empty");
-      }
-      origin["workload.sizes"] = value.where();
-      return;
-    }
-    apply_workload(point.workload, key, value);
-    origin[fmt::format("workload.{}", key)] = value.where();
-    if (key == "kind" && point.workload.kind == workload_kind::ping_pong &&
-        origin.find("workload.directions") == origin.end()) {
-      point.workload.both_directions = true;
+      read_sizes(value);
+    } else {
+      apply_workload_key(key, value, base_, base_origin_);
     }
   });
 }
 
-void loader::apply_impl(run_point& point, const setting& value, const std::string& stage,
-                        std::string_view impl) {
-  const auto word = std::find(impl_words().begin(), impl_words().end(), impl);
-  if (word == impl_words().end()) {
-    value.fail(fmt::format("there is no `{}`; allowed: {}", impl, any_of(impl_words())));
-  }
-  const auto chosen = static_cast<impl_kind>(word - impl_words().begin());
-  const std::vector<std::string> twins = rtl_registry::instance().stages();
-  if (twins.empty() && chosen != impl_kind::model) {
-    value.fail(
-        "this program was built without RTL (-DCARILLON_RTL=ON builds with it); allowed: model");
-  }
-  if (stage == "all") {
-    for (const std::string& each : twins) {
-      point.impl[each] = chosen;
+void loader::read_sizes(const setting& value) {
+  for (const toml::node& each : value.array()) {
+    workload_spec probe;
+    apply_workload(probe, "size", setting(value.where(), value.key(), each));
+    if (std::find(sizes_.begin(), sizes_.end(), probe.size) != sizes_.end()) {
+      value.fail(fmt::format("{} stands in the list twice", probe.size));
     }
-    return;
+    sizes_.push_back(probe.size);
   }
-  std::vector<std::string> known = {"all"};
-  for (const stage_desc& each : StageTable) {
-    known.emplace_back(each.name);
+  if (sizes_.empty()) {
+    value.fail("the list is empty");
   }
-  if (std::find(known.begin(), known.end(), stage) == known.end()) {
-    value.fail("unknown stage" + suggestion(stage, known));
-  }
-  if (chosen != impl_kind::model && std::find(twins.begin(), twins.end(), stage) == twins.end()) {
-    value.fail(
-        fmt::format("has no RTL twin; allowed: model; stages with a twin: {}", any_of(twins)));
-  }
-  point.impl[stage] = chosen;
-}
-
-void loader::apply_perftest_table(run_point& point, origins& origin, const setting& table) const {
-  each_key(table.table(), table.key(), [&](std::string_view key, const setting& value) {
-    apply_perftest_key(key, value, point);
-    origin[fmt::format("perftest.{}", key)] = value.where();
-  });
+  base_origin_["workload.sizes"] = value.where();
 }
 
 void loader::read_point(const setting& table) {
@@ -375,35 +244,15 @@ void loader::read_point(const setting& table) {
       label_setting.fail(fmt::format("`{}` is the label of another point", point.label));
     }
   }
-  origins origin = base_origin_;
-  each_key(
-      keys, fmt::format("points.{}", point.label), [&](std::string_view key, const setting& value) {
-        if (key == "parameters") {
-          apply_parameters(point, origin, value);
-        } else if (key == "workload") {
-          apply_workload_table(point, origin, value);
-        } else if (key == "fault") {
-          read_faults(file_, value, point.faults, origin);
-        } else if (key == "device") {
-          apply_device(file_, value, point.devices, origin);
-        } else if (key == "network") {
-          apply_network(file_, value, point, origin);
-        } else if (key == "vf") {
-          apply_vfs(file_, value, point.devices, origin);
-        } else if (key == "tenant") {
-          read_tenants(file_, value, point.workload.tenant, origin);
-        } else if (key == "perftest") {
-          apply_perftest_table(point, origin, value);
-        } else if (key == "impl") {
-          each_key(value.table(), value.key(), [&](std::string_view stage, const setting& each) {
-            apply_impl(point, each, std::string(stage), each.string());
-          });
-        } else if (key != "label") {
-          value.fail("unknown key" +
-                     suggestion(key, {"label", "parameters", "workload", "impl", "fault", "device",
-                                      "network", "vf", "tenant", "perftest"}));
-        }
-      });
+  setting_origins origin = base_origin_;
+  each_key(keys, fmt::format("points.{}", point.label),
+           [&](std::string_view key, const setting& value) {
+             if (key != "label" && !apply_point_section(file_, key, value, point, origin)) {
+               std::vector<std::string> known = point_sections();
+               known.emplace_back("label");
+               value.fail("unknown key" + suggestion(key, known));
+             }
+           });
   result_.points.push_back(std::move(point));
   point_origins_.push_back(std::move(origin));
 }
@@ -419,7 +268,7 @@ void loader::expand_sizes() {
     return;
   }
   std::vector<run_point> points;
-  std::vector<origins> origin;
+  std::vector<setting_origins> origin;
   for (std::size_t i = 0; i < result_.points.size(); ++i) {
     for (const std::uint32_t size : sizes_) {
       run_point point = result_.points[i];
@@ -440,69 +289,13 @@ void loader::apply_set(const setting& value) {
     for (run_point& point : result_.points) {
       point.seed = value.integer(0, MaxSeed);
     }
-    return;
-  }
-  if (key == "report.path") {
+  } else if (key == "report.path") {
     read_report("path", value);
-    return;
-  }
-  if (key == "trace.series_ns") {
+  } else if (key == "trace.series_ns") {
     read_trace("series_ns", value);
-    return;
-  }
-  if (key.rfind("fault.", 0) == 0) {
+  } else {
     for (std::size_t i = 0; i < result_.points.size(); ++i) {
-      apply_fault(result_.points[i].faults, key, value, point_origins_[i]);
-    }
-    return;
-  }
-  if (key.rfind("device.", 0) == 0) {
-    for (std::size_t i = 0; i < result_.points.size(); ++i) {
-      apply_device_key(std::string_view(key).substr(std::string_view("device.").size()), value,
-                       result_.points[i].devices, point_origins_[i]);
-    }
-    return;
-  }
-  if (key.rfind("network.", 0) == 0) {
-    for (std::size_t i = 0; i < result_.points.size(); ++i) {
-      apply_network_key(std::string_view(key).substr(std::string_view("network.").size()), value,
-                        result_.points[i], point_origins_[i]);
-    }
-    return;
-  }
-  const std::string_view prefix = "workload.";
-  const bool workload = key.rfind(prefix, 0) == 0;
-  if (!workload && find_param(key) < 0) {
-    std::vector<std::string> known = parameter_names();
-    for (const std::string& each : workload_keys()) {
-      known.push_back(fmt::format("{}{}", prefix, each));
-    }
-    const std::vector<std::string> faults = fault_paths(result_.points.front().faults.size());
-    known.insert(known.end(), faults.begin(), faults.end());
-    const std::vector<std::string> devices = device_paths();
-    known.insert(known.end(), devices.begin(), devices.end());
-    const std::vector<std::string> network = network_paths();
-    known.insert(known.end(), network.begin(), network.end());
-    known.insert(known.end(), {"scenario.seed", "report.path", "trace.series_ns"});
-    const std::string near = closest(key, known);
-    value.fail(
-        "unknown key" +
-        (near.empty()
-             ? "; allowed: workload.<key>, fault.<number>.<key>, "
-               "device.<key>, network.<key>, scenario.seed, report.path or a parameter (`carillon "
-               "params` lists them)"
-             : fmt::format("; did you mean `{}`?", near)));
-  }
-  for (std::size_t i = 0; i < result_.points.size(); ++i) {
-    if (workload) {
-      apply_workload(result_.points[i].workload, std::string_view(key).substr(prefix.size()),
-                     value);
-      point_origins_[i][key] = value.where();
-      if (key == "workload.kind" && result_.points[i].workload.kind == workload_kind::ping_pong) {
-        result_.points[i].workload.both_directions = true;
-      }
-    } else {
-      apply_parameter(result_.points[i], point_origins_[i], key, value);
+      apply_point_key(value, result_.points[i], point_origins_[i]);
     }
   }
 }
@@ -534,7 +327,7 @@ void loader::read_sweep_section(const setting& section) {
     fixed.push_back(each.substr(0, each.find('=')));
   }
   const scenario kept = result_;
-  const std::vector<origins> kept_origins = point_origins_;
+  const std::vector<setting_origins> kept_origins = point_origins_;
   result_.sweep = read_sweep(file_, section, fixed, [&](const setting& value) {
     apply_set(value);
     result_ = kept;
@@ -556,7 +349,7 @@ void loader::apply_impl_option(const std::string& text) {
       value.fail("must be stage=model, stage=rtl or stage=lockstep, or all=...");
     }
     for (run_point& point : result_.points) {
-      apply_impl(point, value, stage, node.get());
+      apply_impl(stage, node.get(), value, point);
     }
   }
 }
@@ -576,10 +369,6 @@ void loader::apply_overrides() {
 }
 
 void loader::read_top(std::string_view key, const setting& value) {
-  static const std::vector<std::string> Known = {
-      "scenario", "profile", "parameters", "impl",  "workload",   "points",
-      "report",   "trace",   "expect",     "fault", "pcie_fault", "device",
-      "vf",       "tenant",  "network",    "sweep", "perftest"};
   const auto section = [&](void (loader::*read)(std::string_view, const setting&)) {
     each_key(value.table(), value.key(),
              [&](std::string_view inner, const setting& each) { (this->*read)(inner, each); });
@@ -590,32 +379,18 @@ void loader::read_top(std::string_view key, const setting& value) {
     section(&loader::read_report);
   } else if (key == "trace") {
     section(&loader::read_trace);
-  } else if (key == "parameters") {
-    apply_parameters(base_, base_origin_, value);
   } else if (key == "workload") {
-    apply_workload_table(base_, base_origin_, value);
-  } else if (key == "fault") {
-    read_faults(file_, value, base_.faults, base_origin_);
-  } else if (key == "impl") {
-    each_key(value.table(), value.key(), [&](std::string_view stage, const setting& each) {
-      apply_impl(base_, each, std::string(stage), each.string());
-    });
+    read_workload(value);
   } else if (key == "expect") {
     read_expectations(file_, value, result_.expect);
   } else if (key == "pcie_fault") {
     read_pcie_faults(file_, value, Hosts, base_.pcie_faults);
-  } else if (key == "device") {
-    apply_device(file_, value, base_.devices, base_origin_);
-  } else if (key == "network") {
-    apply_network(file_, value, base_, base_origin_);
-  } else if (key == "vf") {
-    apply_vfs(file_, value, base_.devices, base_origin_);
-  } else if (key == "tenant") {
-    read_tenants(file_, value, base_.workload.tenant, base_origin_);
-  } else if (key == "perftest") {
-    apply_perftest_table(base_, base_origin_, value);
-  } else if (key != "profile" && key != "points" && key != "sweep") {
-    value.fail("unknown section" + suggestion(key, Known));
+  } else if (key != "profile" && key != "points" && key != "sweep" &&
+             !apply_point_section(file_, key, value, base_, base_origin_)) {
+    std::vector<std::string> known = point_sections();
+    known.insert(known.end(), {"scenario", "profile", "points", "report", "trace", "expect",
+                               "pcie_fault", "sweep"});
+    value.fail("unknown section" + suggestion(key, known));
   }
 }
 

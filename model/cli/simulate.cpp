@@ -292,6 +292,7 @@ json simulate(const scenario& what, const run_point& point, const run_options& o
 #if CARILLON_RTL
   if (rtl != nullptr) {
     facts.effort.impl_events["rtl"] = rtl->edges();
+    facts.effort.rtl_cycles = rtl->busy_cycles();
   }
 #endif
   if (outputs) {

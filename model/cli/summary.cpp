@@ -193,6 +193,7 @@ json effort_json(const run_facts& facts) {
   const double per = effort.messages == 0 ? 0.0 : 1.0 / static_cast<double>(effort.messages);
   json result;
   result["impl_events"] = effort.impl_events;
+  result["rtl_cycles"] = effort.rtl_cycles;
   result["wall_seconds"] = effort.wall_seconds;
   result["messages"] = effort.messages;
   result["messages_per_wall_second"] =

@@ -62,9 +62,11 @@ void rtl_domain::run(cycle_t t) {
   for (twin_driver* each : drivers_) {
     each->transfer(t);
   }
+  const std::uint64_t before = edges();
   for (twin_driver* each : drivers_) {
     each->clock(t, options_.always);
   }
+  busy_cycles_ += edges() != before ? 1 : 0;
   if (options_.audit) {
     for (twin_driver* each : drivers_) {
       each->audit(t);

@@ -62,6 +62,9 @@ class rtl_domain final : public twin_host, public clocked {
 
   [[nodiscard]] std::uint64_t edges() const;
 
+  /// Cycles in which some block was clocked.
+  [[nodiscard]] std::uint64_t busy_cycles() const { return busy_cycles_; }
+
   /// Throws again what a block or its checker threw: of an exception that leaves a process, the
   /// kernel keeps only the text.
   void rethrow() const {
@@ -76,6 +79,7 @@ class rtl_domain final : public twin_host, public clocked {
   sim_context& context_;
   rtl_options options_;
   std::vector<twin_driver*> drivers_;
+  std::uint64_t busy_cycles_ = 0;
   bool running_ = false;
   std::exception_ptr failure_;
 };
