@@ -39,8 +39,9 @@ def _look(kind, stages, borders=None):
 
 
 def _legend_entry(chart, kind, text):
-    chart.add_bar(x=[None], y=[None], orientation="h", name=text, showlegend=True,
-                  marker=_look(kind, ["cpu"]), legendgroup=kind)
+    look = _look(kind, ["cpu"])
+    chart.add_bar(x=[None], y=[None], orientation="h", name=text, showlegend=True, marker=look,
+                  opacity=look.get("opacity", 1), legendgroup=kind)  # legends ignore the marker's
 
 
 def figure(ways):
