@@ -162,6 +162,9 @@ void lockstep::finish() {
   read_content(content_words::all, [this, t](std::span<const std::uint32_t> query,
                                              std::span<const std::uint32_t> model,
                                              std::span<const std::uint32_t> rtl) {
+    if (std::equal(model.begin(), model.end(), rtl.begin(), rtl.end())) {
+      return;
+    }
     for (const stream_field_desc& field : content()->word_fields()) {
       const std::string a = hex(model.data(), field.lsb, field.width);
       const std::string b = hex(rtl.data(), field.lsb, field.width);

@@ -56,17 +56,19 @@ void rtl_domain::run(cycle_t t) {
       each->catch_up(t);
     }
   }
-  for (twin_driver* each : drivers_) {
-    each->settle(t);
-  }
-  for (twin_driver* each : drivers_) {
-    each->transfer(t);
-  }
-  const std::uint64_t before = edges();
-  for (twin_driver* each : drivers_) {
-    each->clock(t, options_.always);
-  }
-  busy_cycles_ += edges() != before ? 1 : 0;
+  // A block of which the others take something becomes due on the way.
+  const auto for_all_due = [&](auto&& step) {
+    for (twin_driver* each : drivers_) {
+      if (options_.always || each->due(t)) {
+        step(*each);
+      }
+    }
+  };
+  for_all_due([&](twin_driver& each) { each.settle(t); });
+  for_all_due([&](twin_driver& each) { each.transfer(t); });
+  bool busy = false;
+  for_all_due([&](twin_driver& each) { busy |= each.clock(t, options_.always); });
+  busy_cycles_ += busy ? 1 : 0;
   if (options_.audit) {
     for (twin_driver* each : drivers_) {
       each->audit(t);
@@ -74,8 +76,8 @@ void rtl_domain::run(cycle_t t) {
   }
   // After all edges, since one block's output is another's input.
   cycle_t next = NeverCycle;
-  for (const twin_driver* each : drivers_) {
-    next = std::min(next, each->next(t));
+  for (twin_driver* each : drivers_) {
+    next = std::min(next, options_.always || each->due(t) ? each->rest(t) : each->due_at());
   }
   if (next != NeverCycle) {
     context_.clock.wake(*this, next);

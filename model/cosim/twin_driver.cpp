@@ -161,11 +161,13 @@ void twin_driver::show_waves(cycle_t t, unsigned half) {
   }
 }
 
-void twin_driver::on_cycle(cycle_t /*t*/) {
+void twin_driver::on_cycle(cycle_t t) {
+  due_ = std::min(due_, t);
   domain_.request();
 }
 
-void twin_driver::on_taken(cycle_t /*t*/, twin_port& /*port*/) {
+void twin_driver::on_taken(cycle_t t, twin_port& /*port*/) {
+  due_ = std::min(due_, t);
   domain_.request();
 }
 
@@ -293,10 +295,10 @@ void twin_driver::settle(cycle_t t) {
   settled_ = true;
 }
 
-void twin_driver::clock(cycle_t t, bool always) {
+bool twin_driver::clock(cycle_t t, bool always) {
   if (!settled_) {
     if (!always && !transfers_output(t)) {
-      return;
+      return false;
     }
     offer_nothing();
     settle_block(t);
@@ -324,6 +326,7 @@ void twin_driver::clock(cycle_t t, bool always) {
   one_edge(t);
   unclocked_ = t + 1;
   after_edge(t);
+  return true;
 }
 
 void twin_driver::serve_store() {

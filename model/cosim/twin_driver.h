@@ -36,17 +36,28 @@ class twin_driver : public clocked, private twin_port::listener {
 
   [[nodiscard]] std::string path() const override { return instance_; }
 
-  // The steps of a cycle, each done for all blocks before the next
+  /// Something may happen in cycle t: the block was busy, was woken, or somebody took its output.
+  /// The steps of a cycle in which nothing can are left out.
+  [[nodiscard]] bool due(cycle_t t) const { return due_ <= t; }
+
+  // The steps of a cycle, each done for all blocks that are due before the next
   // ------------------------------------
   /// Drives the inputs and settles the logic, if there is anything to do.
   void settle(cycle_t t);
   /// Transfers on the inputs.
   virtual void transfer(cycle_t t) = 0;
-  /// One edge, if the block is busy or something is transferred.
-  void clock(cycle_t t, bool always);
+  /// One edge, if the block is busy or something is transferred. Whether there was one.
+  bool clock(cycle_t t, bool always);
 
-  /// The first cycle after t in which the block has something to do, as far as it is known now.
-  [[nodiscard]] cycle_t next(cycle_t t) const;
+  /// Ends cycle t. The first cycle after it in which the block has something to do, as far as it is
+  /// known now.
+  cycle_t rest(cycle_t t) {
+    settled_ = false;
+    return due_ = next(t);
+  }
+
+  /// As rest() said, or when it was woken since.
+  [[nodiscard]] cycle_t due_at() const { return due_; }
 
   /// Edges in all cycles since the last one and before t: for a clock that never stops.
   void catch_up(cycle_t t);
@@ -97,6 +108,7 @@ class twin_driver : public clocked, private twin_port::listener {
 
  private:
   void on_taken(cycle_t t, twin_port& port) override;
+  [[nodiscard]] cycle_t next(cycle_t t) const;
   void drive_levels(cycle_t t) const;
   /// Shows the stage's levels as they are in cycle t. True if a pin changed.
   bool drive_views(cycle_t t);
@@ -127,6 +139,7 @@ class twin_driver : public clocked, private twin_port::listener {
   twin_store* store_;
   twin_content* content_;
   bool settled_ = false;
+  cycle_t due_ = 0;
   cycle_t unclocked_ = 0;  ///< first cycle without an edge
   std::uint64_t edges_ = 0;
   std::vector<rtl_flop> flops_;  ///< for the audit

@@ -14,13 +14,9 @@ namespace spec = stage_spec::qpc_ram;
 
 /// No mark is set, and the line is zero or not on the chip.
 bool as_after_reset(const ram_image& image) {
-  ram_image blank;
-  blank.held = image.held;
-  std::array<std::uint32_t, ram_image::Words> words{};
-  std::array<std::uint32_t, ram_image::Words> expected{};
-  image.pack(words.data());
-  blank.pack(expected.data());
-  return words == expected;
+  const bool marked =
+      (image.dirty | image.error | image.send_error | image.alive | image.struck) != 0;
+  return !marked && image.data == decltype(image.data){};
 }
 
 }  // namespace
