@@ -76,6 +76,19 @@ enum class pcie_completion_split : std::uint8_t { LargestFit, EveryRcb, Random }
   return "?";
 }
 
+// whether a switch forwards a TLP from its first symbol on, or when it has the last one
+enum class pcie_switch_forwarding : std::uint8_t { CutThrough, StoreAndForward };
+
+[[nodiscard]] constexpr const char* to_string(pcie_switch_forwarding x) {
+  switch (x) {
+    case pcie_switch_forwarding::CutThrough:
+      return "cut_through";
+    case pcie_switch_forwarding::StoreAndForward:
+      return "store_and_forward";
+  }
+  return "?";
+}
+
 // where contexts are: all on the chip, or in host memory with a cache on the chip
 enum class nic_icm : std::uint8_t { OnChip, HostMemory };
 
@@ -167,6 +180,13 @@ struct parameters {
     bool relaxed_ordering = false;
     // one way flight, both PHYs included [ps]
     std::int64_t link_delay_ps = 12000;
+    // switches between the root port and the device
+    std::int64_t switches = 0;
+    // what one switch adds each way: first symbol at its port to first symbol at the next
+    // receiver; at least pcie.link_delay_ps [ps]
+    std::int64_t switch_latency_ps = 150000;
+    // whether a switch forwards a TLP from its first symbol on, or when it has the last one
+    pcie_switch_forwarding switch_forwarding = pcie_switch_forwarding::CutThrough;
     // DLLP and SKP share taken off the link rate
     bool dllp_derate = true;
     // posted header credits of the root complex
@@ -513,7 +533,7 @@ struct parameters {
   bool operator==(const parameters&) const = default;
 };
 
-inline constexpr std::array<param_desc, 152> ParamTable = {{
+inline constexpr std::array<param_desc, 155> ParamTable = {{
     {"core.clock_period_ps", param_type::Integer, "ps", "1000", "100", "100000", "",
      "an integer from 100 to 100000", provenance::Reference,
      "reference description: stage table, PCIe Gen5 x16, 1 GHz",
@@ -562,6 +582,18 @@ inline constexpr std::array<param_desc, 152> ParamTable = {{
      "an integer from 1 to 10000000", provenance::Assumed,
      "fitted: reference fetch of 150 cycles = lookup 5 + arbiter 10 + read 126 + done 9. Read: request hop 4, link 12, MRd 0.42, root complex 12.5, memory 29.8, root complex 12.5, link 12, pcie_rx 40 (first symbol of the CplD to visible), response hop 2 = 125.2 ns, 126 with rounding to core edges",
      "one way flight, both PHYs included"},
+    {"pcie.switches", param_type::Integer, "", "0", "0", "8", "",
+     "an integer from 0 to 8", provenance::Assumed,
+     "none: the slot is the root port's",
+     "switches between the root port and the device"},
+    {"pcie.switch_latency_ps", param_type::Integer, "ps", "150000", "1", "10000000", "",
+     "an integer from 1 to 10000000", provenance::Documented,
+     "Broadcom PEX8796 product brief: cut-through, 150 ns at most from x16 to x16; 105 ns are named for the PEX88000 family",
+     "what one switch adds each way: first symbol at its port to first symbol at the next receiver; at least pcie.link_delay_ps"},
+    {"pcie.switch_forwarding", param_type::Choice, "", "cut_through", "", "", "cut_through|store_and_forward",
+     "cut_through, store_and_forward", provenance::Documented,
+     "the same product briefs: cut-through; a switch whose links differ in rate must store",
+     "whether a switch forwards a TLP from its first symbol on, or when it has the last one"},
     {"pcie.dllp_derate", param_type::Flag, "", "true", "", "", "",
      "true, false", provenance::Documented,
      "public PCIe bandwidth model (AckLimit, FCGuide tables)",

@@ -33,6 +33,13 @@ package params_pkg;
   localparam int unsigned PcieRelaxedOrdering = 0;
   // one way flight, both PHYs included [ps]
   localparam int unsigned PcieLinkDelayPs = 12000;
+  // switches between the root port and the device
+  localparam int unsigned PcieSwitches = 0;
+  // what one switch adds each way: first symbol at its port to first symbol at the next receiver;
+  // at least pcie.link_delay_ps [ps]
+  localparam int unsigned PcieSwitchLatencyPs = 150000;
+  // whether a switch forwards a TLP from its first symbol on, or when it has the last one
+  localparam int unsigned PcieSwitchForwarding = 0;
   // DLLP and SKP share taken off the link rate
   localparam int unsigned PcieDllpDerate = 1;
   // posted header credits of the root complex
