@@ -100,6 +100,58 @@ TEST(sockets, carry_long_reads_and_writes) {
   EXPECT_EQ(run(across_sockets("ib_read_lat -n 20 -s 65536"))["messages"], 20);
 }
 
+run_point over_switches(const std::string& command, std::int64_t count) {
+  run_point point = point_of(command);
+  point.params.pcie.switches = count;
+  point.params.pcie.switch_latency_ps = 100'000;
+  return point;
+}
+
+/// On both kinds of span, as a switch keeps a TLP and sends it on.
+double at_switch(const json& summary, const std::string& name) {
+  return at(summary, name, "service") + at(summary, name, "flight");
+}
+
+TEST(switches, cost_a_blueflame_write_their_latency_twice) {
+  // The store to the device, and at the receiver the payload's write.
+  EXPECT_NEAR(at_switch(run(over_switches("ib_write_lat -n 20", 1)), "pcie_switch0"), 200, 0.1);
+}
+
+TEST(switches, cost_a_doorbell_write_twice_more) {
+  // The read of the WQE: there and back.
+  const json summary = run(over_switches("ib_write_lat -n 20 --doorbell", 1));
+  EXPECT_NEAR(at_switch(summary, "pcie_switch0"), 400, 0.1);
+}
+
+TEST(switches, cost_each_the_same) {
+  const json summary = run(over_switches("ib_write_lat -n 20 --doorbell", 2));
+  EXPECT_NEAR(at_switch(summary, "pcie_switch0"), 400, 0.1);
+  EXPECT_NEAR(at_switch(summary, "pcie_switch1"), 400, 0.1);
+}
+
+TEST(switches, carry_long_reads_and_writes) {
+  EXPECT_EQ(run(over_switches("ib_read_lat -n 20 -s 65536", 3))["messages"], 20);
+}
+
+run_point not_pinned(const std::string& command) {
+  run_point point = point_of(command);
+  point.params.host.pinned = false;
+  point.params.host.page_fault_ps = 50'000'000;
+  return point;
+}
+
+TEST(page_faults, are_met_once_for_each_page) {
+  // A payload by pointer: a page of the sender and one of the receiver in each direction, all in
+  // the first trips; the mean over 20 trips has a twentieth of 2 * 50 us.
+  const json summary = run(not_pinned("ib_write_lat -n 20 -s 4096"));
+  EXPECT_NEAR(at(summary, "page_fault", "service"), 2 * 50'000.0 / 20, 1e-6);
+}
+
+TEST(page_faults, are_met_by_no_later_message) {
+  const json summary = run(not_pinned("ib_write_lat -n 20 -N 5 -s 4096"));
+  EXPECT_EQ(at(summary, "page_fault", "service"), 0);
+}
+
 run_point translated(const std::string& command) {
   run_point point = point_of(command);
   point.params.iommu.enabled = true;

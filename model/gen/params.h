@@ -232,6 +232,12 @@ struct parameters {
     std::int64_t memory_node = 0;
     // page size of buffers, and of the IOMMU's mappings [B]
     std::int64_t page_bytes = 4096;
+    // registered memory is pinned: the device finds every page of it present
+    bool pinned = true;
+    // the host makes a page present that the device needs [ps]
+    std::int64_t page_fault_ps = 200000000;
+    // page faults of a device that the host handles at the same time
+    std::int64_t page_fault_handlers = 1;
     // last level cache that the device's reads can hit; 0: they never do. A power of two times
     // the ways and 64 [B]
     std::int64_t llc_bytes = 0;
@@ -533,7 +539,7 @@ struct parameters {
   bool operator==(const parameters&) const = default;
 };
 
-inline constexpr std::array<param_desc, 155> ParamTable = {{
+inline constexpr std::array<param_desc, 158> ParamTable = {{
     {"core.clock_period_ps", param_type::Integer, "ps", "1000", "100", "100000", "",
      "an integer from 100 to 100000", provenance::Reference,
      "reference description: stage table, PCIe Gen5 x16, 1 GHz",
@@ -674,6 +680,18 @@ inline constexpr std::array<param_desc, 155> ParamTable = {{
      "4096, 2097152, 1073741824", provenance::Assumed,
      "no huge pages unless a scenario asks",
      "page size of buffers, and of the IOMMU's mappings"},
+    {"host.pinned", param_type::Flag, "", "true", "", "", "",
+     "true, false", provenance::Documented,
+     "registration pins pages, unless it asks for paging on demand",
+     "registered memory is pinned: the device finds every page of it present"},
+    {"host.page_fault_ps", param_type::Integer, "ps", "200000000", "1", "10000000000", "",
+     "an integer from 1 to 10000000000", provenance::Assumed,
+     "an interrupt, a look at the tables of the process, and the device told: a few hundred us on InfiniBand cards; no figure for one part",
+     "the host makes a page present that the device needs"},
+    {"host.page_fault_handlers", param_type::Integer, "", "1", "1", "64", "",
+     "an integer from 1 to 64", provenance::Assumed,
+     "no public figure; one kernel thread",
+     "page faults of a device that the host handles at the same time"},
     {"host.llc_bytes", param_type::Integer, "B", "0", "0", "1073741824", "",
      "an integer from 0 to 1073741824", provenance::Assumed,
      "off: reads are explained first without it",

@@ -80,6 +80,12 @@ package params_pkg;
   localparam int unsigned HostMemoryNode = 0;
   // page size of buffers, and of the IOMMU's mappings [B]
   localparam int unsigned HostPageBytes = 4096;
+  // registered memory is pinned: the device finds every page of it present
+  localparam int unsigned HostPinned = 1;
+  // the host makes a page present that the device needs [ps]
+  localparam int unsigned HostPageFaultPs = 200000000;
+  // page faults of a device that the host handles at the same time
+  localparam int unsigned HostPageFaultHandlers = 1;
   // last level cache that the device's reads can hit; 0: they never do. A power of two times the
   // ways and 64 [B]
   localparam int unsigned HostLlcBytes = 0;
