@@ -318,6 +318,12 @@ struct parameters {
     std::int64_t fence_ps = 25000;
     // write-combining buffers
     std::int64_t wc_buffers = 10;
+    // a write-combining buffer is not free again until so long after its line was given away [ps]
+    std::int64_t wc_busy_ps = 0;
+    // from the last write-combined line at the root complex until a fence has ended [ps]
+    std::int64_t fence_drain_ps = 0;
+    // stores of 8 bytes that a core may make while a fence in front of them lasts
+    std::int64_t stores_behind_fence = 0;
     // from one poll of a CQ to the next [ps]
     std::int64_t poll_interval_ps = 10000;
     // taking one CQE [ps]
@@ -539,7 +545,7 @@ struct parameters {
   bool operator==(const parameters&) const = default;
 };
 
-inline constexpr std::array<param_desc, 158> ParamTable = {{
+inline constexpr std::array<param_desc, 161> ParamTable = {{
     {"core.clock_period_ps", param_type::Integer, "ps", "1000", "100", "100000", "",
      "an integer from 100 to 100000", provenance::Reference,
      "reference description: stage table, PCIe Gen5 x16, 1 GHz",
@@ -820,6 +826,18 @@ inline constexpr std::array<param_desc, 158> ParamTable = {{
      "an integer from 1 to 64", provenance::Measured,
      "about 10 on Intel cores",
      "write-combining buffers"},
+    {"cpu.wc_busy_ps", param_type::Integer, "ps", "0", "0", "100000000", "",
+     "an integer from 0 to 100000000", provenance::Assumed,
+     "0: never what limits; 42 ns with 10 buffers are the measured 122 Gb/s without fence",
+     "a write-combining buffer is not free again until so long after its line was given away"},
+    {"cpu.fence_drain_ps", param_type::Integer, "ps", "0", "0", "100000000", "",
+     "an integer from 0 to 100000000", provenance::Assumed,
+     "0: a fence ends with the last store that leaves; measured is about 100 ns for a fence",
+     "from the last write-combined line at the root complex until a fence has ended"},
+    {"cpu.stores_behind_fence", param_type::Integer, "", "0", "0", "1024", "",
+     "an integer from 0 to 1024", provenance::Assumed,
+     "0: the core waits; about 42 on Intel cores",
+     "stores of 8 bytes that a core may make while a fence in front of them lasts"},
     {"cpu.poll_interval_ps", param_type::Integer, "ps", "10000", "1", "100000000", "",
      "an integer from 1 to 100000000", provenance::Assumed,
      "a loop that hits the cache",

@@ -124,6 +124,7 @@ task<> queue_pair::ring_doorbell(cpu& core, trace_ref history, std::size_t reque
   }
   core.fence();
   if (uar_.shared()) {
+    core.finish_fence();  // nobody sees the lock free before
     co_await core.sync();
     core.release(uar_.lock);
   }

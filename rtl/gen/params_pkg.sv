@@ -151,6 +151,12 @@ package params_pkg;
   localparam int unsigned CpuFencePs = 25000;
   // write-combining buffers
   localparam int unsigned CpuWcBuffers = 10;
+  // a write-combining buffer is not free again until so long after its line was given away [ps]
+  localparam int unsigned CpuWcBusyPs = 0;
+  // from the last write-combined line at the root complex until a fence has ended [ps]
+  localparam int unsigned CpuFenceDrainPs = 0;
+  // stores of 8 bytes that a core may make while a fence in front of them lasts
+  localparam int unsigned CpuStoresBehindFence = 0;
   // from one poll of a CQ to the next [ps]
   localparam int unsigned CpuPollIntervalPs = 10000;
   // taking one CQE [ps]
