@@ -343,6 +343,8 @@ struct parameters {
     std::int64_t noise_interval_ps = 1000000000;
     // mean length of an interruption; with a shape the least [ps]
     std::int64_t noise_duration_ps = 2000000;
+    // each further core that spins on a lock delays its handing over by so long [ps]
+    std::int64_t lock_spin_ps = 0;
     // from the release of a spin lock until the next core that waited has it [ps]
     std::int64_t lock_handover_ps = 0;
 
@@ -545,7 +547,7 @@ struct parameters {
   bool operator==(const parameters&) const = default;
 };
 
-inline constexpr std::array<param_desc, 161> ParamTable = {{
+inline constexpr std::array<param_desc, 162> ParamTable = {{
     {"core.clock_period_ps", param_type::Integer, "ps", "1000", "100", "100000", "",
      "an integer from 100 to 100000", provenance::Reference,
      "reference description: stage table, PCIe Gen5 x16, 1 GHz",
@@ -874,6 +876,10 @@ inline constexpr std::array<param_desc, 161> ParamTable = {{
      "an integer from 0 to 1000000000000", provenance::Assumed,
      "no public figure",
      "mean length of an interruption; with a shape the least"},
+    {"cpu.lock_spin_ps", param_type::Integer, "ps", "0", "0", "100000000", "",
+     "an integer from 0 to 100000000", provenance::Assumed,
+     "0: a queue lock; a spin lock's cache line goes to every core that spins before it is had",
+     "each further core that spins on a lock delays its handing over by so long"},
     {"cpu.lock_handover_ps", param_type::Integer, "ps", "0", "0", "100000000", "",
      "an integer from 0 to 100000000", provenance::Assumed,
      "0: a lock that is passed on at once; a cache line between cores takes about 50 to 100 ns",

@@ -370,7 +370,10 @@ void cpu::release(cpu_lock& lock) {
     cpu* next = lock.waiting_.front();
     lock.waiting_.pop_front();
     lock.owner_ = next;
-    next->at(now_ps() + static_cast<ps_t>(context_.params.cpu.lock_handover_ps), event::resume);
+    // The others that spin ask for the lock's line, too.
+    const ps_t taken = static_cast<ps_t>(context_.params.cpu.lock_handover_ps) +
+                       lock.waiting_.size() * static_cast<ps_t>(context_.params.cpu.lock_spin_ps);
+    next->at(now_ps() + taken, event::resume);
   }
 }
 

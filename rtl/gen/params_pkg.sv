@@ -176,6 +176,8 @@ package params_pkg;
   localparam int unsigned CpuNoiseIntervalPs = 1000000000;
   // mean length of an interruption; with a shape the least [ps]
   localparam int unsigned CpuNoiseDurationPs = 2000000;
+  // each further core that spins on a lock delays its handing over by so long [ps]
+  localparam int unsigned CpuLockSpinPs = 0;
   // from the release of a spin lock until the next core that waited has it [ps]
   localparam int unsigned CpuLockHandoverPs = 0;
   // others that post through the same device's queues; 0: each has its own
