@@ -286,172 +286,174 @@ auto visit_param(P& p, std::size_t i, F&& f) {
     case 77:
       return f(p.cpu.noise);
     case 78:
-      return f(p.cpu.noise_shape);
+      return f(p.cpu.prefer_blueflame);
     case 79:
-      return f(p.cpu.noise_max_ps);
+      return f(p.cpu.noise_shape);
     case 80:
-      return f(p.cpu.noise_interval_ps);
+      return f(p.cpu.noise_max_ps);
     case 81:
-      return f(p.cpu.noise_duration_ps);
+      return f(p.cpu.noise_interval_ps);
     case 82:
-      return f(p.cpu.lock_spin_ps);
+      return f(p.cpu.noise_duration_ps);
     case 83:
-      return f(p.cpu.lock_handover_ps);
+      return f(p.cpu.lock_spin_ps);
     case 84:
-      return f(p.sharing.tenants);
+      return f(p.cpu.lock_handover_ps);
     case 85:
-      return f(p.sharing.switch_ps);
+      return f(p.sharing.tenants);
     case 86:
-      return f(p.sharing.hold_ps);
+      return f(p.sharing.switch_ps);
     case 87:
-      return f(p.sharing.interval_ps);
+      return f(p.sharing.hold_ps);
     case 88:
-      return f(p.sharing.preempted_permille);
+      return f(p.sharing.interval_ps);
     case 89:
-      return f(p.sharing.preempted_ps);
+      return f(p.sharing.preempted_permille);
     case 90:
-      return f(p.sharing.preempted_max_ps);
+      return f(p.sharing.preempted_ps);
     case 91:
-      return f(p.sharing.preempted_shape);
+      return f(p.sharing.preempted_max_ps);
     case 92:
-      return f(p.software.service_ps);
+      return f(p.sharing.preempted_shape);
     case 93:
-      return f(p.software.load_permille);
+      return f(p.software.service_ps);
     case 94:
-      return f(p.wire.rate_gbps);
+      return f(p.software.load_permille);
     case 95:
-      return f(p.wire.delay_ps);
+      return f(p.wire.rate_gbps);
     case 96:
-      return f(p.wire.mtu);
+      return f(p.wire.delay_ps);
     case 97:
-      return f(p.wire.ethernet_mtu);
+      return f(p.wire.mtu);
     case 98:
-      return f(p.wire.ip_version);
+      return f(p.wire.ethernet_mtu);
     case 99:
-      return f(p.wire.dscp);
+      return f(p.wire.ip_version);
     case 100:
-      return f(p.wire.priority);
+      return f(p.wire.dscp);
     case 101:
-      return f(p.nic.total_vfs);
+      return f(p.wire.priority);
     case 102:
-      return f(p.nic.uar_pages);
+      return f(p.nic.total_vfs);
     case 103:
-      return f(p.nic.log_max_qp);
+      return f(p.nic.uar_pages);
     case 104:
-      return f(p.nic.log_max_cq);
+      return f(p.nic.log_max_qp);
     case 105:
-      return f(p.nic.log_max_mkey);
+      return f(p.nic.log_max_cq);
     case 106:
-      return f(p.nic.log_max_mtt_lines);
+      return f(p.nic.log_max_mkey);
     case 107:
-      return f(p.nic.log_max_srq);
+      return f(p.nic.log_max_mtt_lines);
     case 108:
-      return f(p.nic.log_max_eq);
+      return f(p.nic.log_max_srq);
     case 109:
-      return f(p.nic.icm);
+      return f(p.nic.log_max_eq);
     case 110:
-      return f(p.nic.icm_cache_lines);
+      return f(p.nic.icm);
     case 111:
-      return f(p.nic.icm_cache_ways);
+      return f(p.nic.icm_cache_lines);
     case 112:
-      return f(p.nic.icm_misses);
+      return f(p.nic.icm_cache_ways);
     case 113:
-      return f(p.nic.log_max_rd_atomic);
+      return f(p.nic.icm_misses);
     case 114:
-      return f(p.nic.msix_vectors);
+      return f(p.nic.log_max_rd_atomic);
     case 115:
-      return f(p.nic.flr_quiesce_ns);
+      return f(p.nic.msix_vectors);
     case 116:
-      return f(p.nic.command_cycles);
+      return f(p.nic.flr_quiesce_ns);
     case 117:
-      return f(p.nic.firmware);
+      return f(p.nic.command_cycles);
     case 118:
-      return f(p.nic.sram_bytes);
+      return f(p.nic.firmware);
     case 119:
-      return f(p.nic.error_poll_us);
+      return f(p.nic.sram_bytes);
     case 120:
-      return f(p.nic.error_polls);
+      return f(p.nic.error_poll_us);
     case 121:
-      return f(p.nic.rx_buffer_bytes);
+      return f(p.nic.error_polls);
     case 122:
-      return f(p.nic.pfc_priorities);
+      return f(p.nic.rx_buffer_bytes);
     case 123:
-      return f(p.nic.pfc_xoff_bytes);
+      return f(p.nic.pfc_priorities);
     case 124:
-      return f(p.nic.pfc_xon_bytes);
+      return f(p.nic.pfc_xoff_bytes);
     case 125:
-      return f(p.nic.pfc_stall_ms);
+      return f(p.nic.pfc_xon_bytes);
     case 126:
-      return f(p.nic.ack_req_interval);
+      return f(p.nic.pfc_stall_ms);
     case 127:
-      return f(p.nic.send_window);
+      return f(p.nic.ack_req_interval);
     case 128:
-      return f(p.uar.bf_timeout_cycles);
+      return f(p.nic.send_window);
     case 129:
-      return f(p.uar.bf_slots);
+      return f(p.uar.bf_timeout_cycles);
     case 130:
-      return f(p.dcqcn.rule);
+      return f(p.uar.bf_slots);
     case 131:
-      return f(p.dcqcn.alpha);
+      return f(p.dcqcn.rule);
     case 132:
-      return f(p.dcqcn.gain);
+      return f(p.dcqcn.alpha);
     case 133:
-      return f(p.dcqcn.update_first);
+      return f(p.dcqcn.gain);
     case 134:
-      return f(p.dcqcn.beta);
+      return f(p.dcqcn.update_first);
     case 135:
-      return f(p.dcqcn.alpha_timer_us);
+      return f(p.dcqcn.beta);
     case 136:
-      return f(p.dcqcn.rate_timer_us);
+      return f(p.dcqcn.alpha_timer_us);
     case 137:
-      return f(p.dcqcn.byte_counter);
+      return f(p.dcqcn.rate_timer_us);
     case 138:
-      return f(p.dcqcn.threshold);
+      return f(p.dcqcn.byte_counter);
     case 139:
-      return f(p.dcqcn.ai_mbps);
+      return f(p.dcqcn.threshold);
     case 140:
-      return f(p.dcqcn.hai_mbps);
+      return f(p.dcqcn.ai_mbps);
     case 141:
-      return f(p.dcqcn.min_rate_mbps);
+      return f(p.dcqcn.hai_mbps);
     case 142:
-      return f(p.dcqcn.clamp_tgt_rate);
+      return f(p.dcqcn.min_rate_mbps);
     case 143:
-      return f(p.dcqcn.clamp_tgt_rate_after_time_inc);
+      return f(p.dcqcn.clamp_tgt_rate);
     case 144:
-      return f(p.dcqcn.rpg_time_reset);
+      return f(p.dcqcn.clamp_tgt_rate_after_time_inc);
     case 145:
-      return f(p.dcqcn.rpg_byte_reset);
+      return f(p.dcqcn.rpg_time_reset);
     case 146:
-      return f(p.dcqcn.rpg_threshold);
+      return f(p.dcqcn.rpg_byte_reset);
     case 147:
-      return f(p.dcqcn.rpg_max_rate);
+      return f(p.dcqcn.rpg_threshold);
     case 148:
-      return f(p.dcqcn.rpg_ai_rate);
+      return f(p.dcqcn.rpg_max_rate);
     case 149:
-      return f(p.dcqcn.rpg_hai_rate);
+      return f(p.dcqcn.rpg_ai_rate);
     case 150:
-      return f(p.dcqcn.rpg_gd);
+      return f(p.dcqcn.rpg_hai_rate);
     case 151:
-      return f(p.dcqcn.rpg_min_dec_fac);
+      return f(p.dcqcn.rpg_gd);
     case 152:
-      return f(p.dcqcn.rpg_min_rate);
+      return f(p.dcqcn.rpg_min_dec_fac);
     case 153:
-      return f(p.dcqcn.rate_to_set_on_first_cnp);
+      return f(p.dcqcn.rpg_min_rate);
     case 154:
-      return f(p.dcqcn.dce_tcp_g);
+      return f(p.dcqcn.rate_to_set_on_first_cnp);
     case 155:
-      return f(p.dcqcn.dce_tcp_rtt);
+      return f(p.dcqcn.dce_tcp_g);
     case 156:
-      return f(p.dcqcn.rate_reduce_monitor_period);
+      return f(p.dcqcn.dce_tcp_rtt);
     case 157:
-      return f(p.dcqcn.initial_alpha_value);
+      return f(p.dcqcn.rate_reduce_monitor_period);
     case 158:
-      return f(p.dcqcn.cnp_scope);
+      return f(p.dcqcn.initial_alpha_value);
     case 159:
-      return f(p.dcqcn.min_time_between_cnps);
+      return f(p.dcqcn.cnp_scope);
     case 160:
-      return f(p.dcqcn.cnp_dscp);
+      return f(p.dcqcn.min_time_between_cnps);
     case 161:
+      return f(p.dcqcn.cnp_dscp);
+    case 162:
       return f(p.dcqcn.cnp_802p_prio);
     default:
       std::fputs("visit_param: no such parameter\n", stderr);

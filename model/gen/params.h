@@ -334,6 +334,8 @@ struct parameters {
     std::int64_t interrupt_handler_ps = 1500000;
     // operating system noise
     bool noise = false;
+    // the driver rings by BlueFlame also if a WQE has no inline data
+    bool prefer_blueflame = true;
     // 0: intervals and lengths of interruptions are uniform; else lengths are Pareto with this
     // shape, intervals exponential [1/100]
     std::int64_t noise_shape = 0;
@@ -547,7 +549,7 @@ struct parameters {
   bool operator==(const parameters&) const = default;
 };
 
-inline constexpr std::array<param_desc, 162> ParamTable = {{
+inline constexpr std::array<param_desc, 163> ParamTable = {{
     {"core.clock_period_ps", param_type::Integer, "ps", "1000", "100", "100000", "",
      "an integer from 100 to 100000", provenance::Reference,
      "reference description: stage table, PCIe Gen5 x16, 1 GHz",
@@ -860,6 +862,10 @@ inline constexpr std::array<param_desc, 162> ParamTable = {{
      "true, false", provenance::Assumed,
      "off: runs are explained first without it",
      "operating system noise"},
+    {"cpu.prefer_blueflame", param_type::Flag, "", "true", "", "", "",
+     "true, false", provenance::Documented,
+     "rdma-core's mlx5: MLX5_POST_SEND_PREFER_BF, on unless the environment says otherwise",
+     "the driver rings by BlueFlame also if a WQE has no inline data"},
     {"cpu.noise_shape", param_type::Integer, "1/100", "0", "0", "1000", "",
      "an integer from 0 to 1000", provenance::Assumed,
      "uniform unless a profile asks; public noise benchmarks find heavy tails",

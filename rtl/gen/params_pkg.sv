@@ -167,6 +167,8 @@ package params_pkg;
   localparam int unsigned CpuInterruptHandlerPs = 1500000;
   // operating system noise
   localparam int unsigned CpuNoise = 0;
+  // the driver rings by BlueFlame also if a WQE has no inline data
+  localparam int unsigned CpuPreferBlueflame = 1;
   // 0: intervals and lengths of interruptions are uniform; else lengths are Pareto with this
   // shape, intervals exponential [1/100]
   localparam int unsigned CpuNoiseShape = 0;
