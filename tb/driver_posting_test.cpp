@@ -74,6 +74,33 @@ TEST_F(drivers, use_blueflame_for_one_request_of_at_most_256_bytes_only) {
       << "the last of the batch: 4 + 5 + 1";
 }
 
+// rdma-core's rule: inline data, or MLX5_POST_SEND_PREFER_BF, which is on unless the environment
+// says otherwise.
+TEST_F(drivers, prefer_blueflame_for_a_wqe_without_inline_data) {
+  build();
+  run([&](cpu& core, session_side& side) -> task<> {
+    EXPECT_TRUE(co_await side.qps[0]->post_send(core, write(8)));
+  });
+  ASSERT_EQ(rings(), 1U);
+  EXPECT_EQ(rung(0).item.offset % 4096, 0x800U);
+}
+
+TEST_F(drivers, that_do_not_prefer_blueflame_use_it_for_inline_data_only) {
+  parameters params;
+  params.cpu.prefer_blueflame = false;
+  build({}, 1, params);
+  run([&](cpu& core, session_side& side) -> task<> {
+    EXPECT_TRUE(co_await side.qps[0]->post_send(core, write(8)));
+    work_request request = write(8);
+    request.is_inline = true;
+    EXPECT_TRUE(co_await side.qps[0]->post_send(core, request));
+  });
+  ASSERT_EQ(rings(), 2U);
+  EXPECT_EQ(rung(0).item.length, 8U);
+  EXPECT_EQ(rung(0).item.offset % 4096, 0U);
+  EXPECT_EQ(rung(1).item.offset % 4096, 0x800U);
+}
+
 TEST_F(drivers, copy_blueflame_blocks_in_any_order_that_a_test_asks_for) {
   build();
   run([&](cpu& core, session_side& side) -> task<> {

@@ -182,6 +182,23 @@ TEST_F(effects_on_cores, a_lock_that_somebody_waits_for_takes_its_time_to_be_pas
   EXPECT_EQ(taken, (std::vector<ps_t>{1'000, 58'000, 500'000}));
 }
 
+TEST_F(effects_on_cores, each_further_core_that_spins_delays_the_handing_over) {
+  parameters params = core_parameters();
+  params.cpu.lock_handover_ps = 7'000;
+  params.cpu.lock_spin_ps = 5'000;
+  build(params, 4);
+  cpu_lock lock;
+  std::vector<ps_t> taken;
+  host->core(0).run(hold_lock(host->core(0), lock, 1'000, 50'000, taken));
+  host->core(1).run(hold_lock(host->core(1), lock, 2'000, 10'000, taken));
+  host->core(2).run(hold_lock(host->core(2), lock, 3'000, 10'000, taken));
+  host->core(3).run(hold_lock(host->core(3), lock, 4'000, 10'000, taken));
+  sc_core::sc_start();
+  // 1000 + 50,000 + 7000 and 2 * 5000 of those who go on spinning; 10,000 + 7000 + 5000; 10,000 +
+  // 7000.
+  EXPECT_EQ(taken, (std::vector<ps_t>{1'000, 68'000, 90'000, 107'000}));
+}
+
 // A shared device
 
 parameters shared_device() {

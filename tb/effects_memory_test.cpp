@@ -1,7 +1,7 @@
 // What is between the device and memory besides root complex and DRAM: the link to another socket,
-// address translation, the last level cache. As in root_complex_test a byte on the PCIe link takes
-// 4000 ps, the link 20 ns, the root complex 25 ns each way, a read of memory 35 ns and a write
-// 30 ns; so each expected time is a sum that can be done by hand.
+// pages that are not present, address translation, the last level cache. As in root_complex_test a
+// byte on the PCIe link takes 4000 ps, the link 20 ns, the root complex 25 ns each way, a read of
+// memory 35 ns and a write 30 ns; so each expected time is a sum that can be done by hand.
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
@@ -164,6 +164,114 @@ TEST_F(host_effects, without_a_second_socket_there_is_no_link) {
   build();
   EXPECT_EQ(host->sockets(), nullptr);
   EXPECT_EQ(host->translation(), nullptr);
+}
+
+// Pages that are not pinned
+// -------------------------------------------------------------------------
+
+constexpr ps_t Fault = 1'000'000;
+
+parameters unpinned(std::int64_t handlers = 1) {
+  parameters params = host_parameters();
+  params.host.pinned = false;
+  params.host.page_fault_ps = Fault;
+  params.host.page_fault_handlers = handlers;
+  return params;
+}
+
+TEST_F(host_effects, the_first_access_to_a_page_waits_until_the_host_has_made_it_present) {
+  build(unpinned());
+  host->paging()->registered(0x1000, 4096);
+  reads({0x1000});
+  run();
+  EXPECT_EQ(story(device->seen.at(0).trace), (lines{
+                                                 "device flight 21000",
+                                                 "root_complex.port flight 101000",
+                                                 "root_complex service 126000",
+                                                 "page_fault service 1126000",
+                                                 "memory service 1161000",
+                                                 "root_complex service 1186000",
+                                                 "root_complex.port flight 1206000",
+                                             }));
+  EXPECT_EQ(host->paging()->count(), 1U);
+}
+
+TEST_F(host_effects, a_page_stays_present) {
+  build(unpinned());
+  host->paging()->registered(0x1000, 4096);
+  reads({0x1000});
+  reads({0x1fc0}, 2'001'000);
+  run();
+  EXPECT_EQ(host->paging()->count(), 1U);
+  // As without faults: 20 ns and 80 on the link, 25 in the root complex, 35 in memory.
+  EXPECT_TRUE(passed(1, "memory service 2161000")) << all_of(1);
+}
+
+TEST_F(host_effects, memory_that_nobody_registered_has_no_faults) {
+  // Queues and their records are pinned by the driver.
+  build(unpinned());
+  host->paging()->registered(0x1000, 4096);
+  reads({0x2000});
+  run();
+  EXPECT_EQ(host->paging()->count(), 0U);
+  EXPECT_TRUE(passed(0, "memory service 161000")) << all_of(0);
+}
+
+TEST_F(host_effects, a_second_access_to_a_page_waits_for_the_fault_of_the_first) {
+  build(unpinned());
+  host->paging()->registered(0x1000, 4096);
+  reads({0x1000, 0x1040});
+  run();
+  EXPECT_TRUE(passed(1, "page_fault wait page_fault 1126000")) << all_of(1);
+  EXPECT_EQ(host->paging()->count(), 1U);
+}
+
+TEST_F(host_effects, a_fault_waits_for_a_handler) {
+  build(unpinned());
+  host->paging()->registered(0x1000, 8192);
+  reads({0x1000, 0x2000});
+  run();
+  EXPECT_TRUE(passed(1, "page_fault wait fault_handler 1126000")) << all_of(1);
+  EXPECT_TRUE(passed(1, "page_fault service 2126000")) << all_of(1);
+  EXPECT_EQ(host->paging()->count(), 2U);
+}
+
+TEST_F(host_effects, two_handlers_handle_faults_at_the_same_time) {
+  build(unpinned(2));
+  host->paging()->registered(0x1000, 8192);
+  reads({0x1000, 0x2000});
+  run();
+  // The second request is 20 bytes behind the first.
+  EXPECT_TRUE(passed(1, "page_fault service 1206000")) << all_of(1);
+}
+
+TEST_F(host_effects, what_comes_behind_a_fault_stays_behind_it) {
+  build(unpinned());
+  host->paging()->registered(0x1000, 4096);
+  reads({0x1000, 0x2000});
+  run();
+  EXPECT_TRUE(passed(1, "page_fault wait page_fault_order 1126000")) << all_of(1);
+}
+
+TEST_F(host_effects, a_write_to_a_page_that_is_not_present_is_late_by_the_fault) {
+  build(unpinned());
+  host->paging()->registered(0x1000, 4096);
+  steps->at(1000, [&] { device->port.send(write(0x1000, bytes(64, 0x77))); });
+  // 84 bytes and 20 ns on the link, 25 and 30 ns.
+  const ps_t visible = 412'000 + Fault;
+  steps->at(visible - 1, [&] { EXPECT_EQ(contents(0x1000, 1), bytes{0}); });
+  steps->at(visible + 1, [&] { EXPECT_EQ(contents(0x1000, 1), bytes{0x77}); });
+  run();
+}
+
+TEST_F(host_effects, huge_pages_have_fewer_faults) {
+  parameters params = unpinned();
+  params.host.page_bytes = 2 << 20;
+  build(params);
+  host->paging()->registered(0x1000, 8192);
+  reads({0x1000, 0x2000});
+  run();
+  EXPECT_EQ(host->paging()->count(), 1U);
 }
 
 // Translation

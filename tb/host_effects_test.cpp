@@ -100,6 +100,63 @@ TEST(sockets, carry_long_reads_and_writes) {
   EXPECT_EQ(run(across_sockets("ib_read_lat -n 20 -s 65536"))["messages"], 20);
 }
 
+run_point over_switches(const std::string& command, std::int64_t count) {
+  run_point point = point_of(command);
+  point.params.pcie.switches = count;
+  point.params.pcie.switch_latency_ps = 100'000;
+  return point;
+}
+
+/// On both kinds of span, as a switch keeps a TLP and sends it on.
+double at_switch(const json& summary, const std::string& name) {
+  return at(summary, name, "service") + at(summary, name, "flight");
+}
+
+TEST(switches, cost_a_blueflame_write_their_latency_twice) {
+  // The store to the device, and at the receiver the payload's write.
+  EXPECT_NEAR(at_switch(run(over_switches("ib_write_lat -n 20", 1)), "pcie_switch0"), 200, 0.1);
+}
+
+TEST(switches, cost_a_doorbell_write_twice_more) {
+  // The read of the WQE: there and back.
+  const json summary = run(over_switches("ib_write_lat -n 20 --doorbell", 1));
+  EXPECT_NEAR(at_switch(summary, "pcie_switch0"), 400, 0.1);
+}
+
+TEST(switches, cost_each_the_same) {
+  const json summary = run(over_switches("ib_write_lat -n 20 --doorbell", 2));
+  EXPECT_NEAR(at_switch(summary, "pcie_switch0"), 400, 0.1);
+  EXPECT_NEAR(at_switch(summary, "pcie_switch1"), 400, 0.1);
+}
+
+TEST(switches, carry_long_reads_and_writes) {
+  EXPECT_EQ(run(over_switches("ib_read_lat -n 20 -s 65536", 3))["messages"], 20);
+}
+
+/// The summary of WRITEs of a page, from post to CQE, one after the other from the same buffer.
+json run_not_pinned(const std::string& workload) {
+  const std::string text =
+      "[workload]\nscoreboard = false\ninline = false\nsize = 4096\n" + workload;
+  scenario what = parse_scenario(text, "s.toml");
+  what.report_path = "post_to_cqe";
+  what.points.front().params.host.pinned = false;
+  what.points.front().params.host.page_fault_ps = 50'000'000;
+  run_options options;
+  options.progress = false;
+  return simulate(what, what.points.front(), options);
+}
+
+TEST(page_faults, are_met_by_the_first_message_from_a_page) {
+  // The mean of 20 messages has a twentieth of it. The CQE does not wait for the receiver's page.
+  const json summary = run_not_pinned("messages = 20\n");
+  EXPECT_NEAR(at(summary, "page_fault", "service"), 50'000.0 / 20, 1e-6);
+}
+
+TEST(page_faults, are_met_by_no_later_message) {
+  const json summary = run_not_pinned("messages = 20\nwarmup = 1\n");
+  EXPECT_EQ(at(summary, "page_fault", "service"), 0);
+}
+
 run_point translated(const std::string& command) {
   run_point point = point_of(command);
   point.params.iommu.enabled = true;

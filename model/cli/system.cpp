@@ -48,7 +48,7 @@ node::node(sim_context& context, tlp_pool& tlps, unsigned index, unsigned cores,
       slot(host),
       driver(host, slot, 0, adapter.shared().posted, gid_of_ipv4(FirstAddress + index)),
       index_(index) {
-  host.bus.port.connect(adapter.pcie());
+  host.slot_port().connect(adapter.pcie());
   wire.listen(*this);
 }
 

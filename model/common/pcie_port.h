@@ -79,6 +79,9 @@ class pcie_port : public sc_core::sc_module, private timed {
 
   void listen(pcie_listener& listener) { listener_ = &listener; }
 
+  /// Flights and waits of what it sends are booked on `place` instead of its own name.
+  void book_on(name_id place) { place_ = place; }
+
   void tap(tlp_tap& observer) { taps_.push_back(&observer); }
 
   /// Credits are there for such a TLP now.
@@ -130,7 +133,7 @@ class pcie_port : public sc_core::sc_module, private timed {
   void fold(ps_t now) const;
 
   sim_context& context_;
-  const name_id place_;
+  name_id place_;
   const name_id link_reason_;
   const ps_t delay_;
   const std::array<flow_credits, 3> advertised_;

@@ -154,284 +154,306 @@ auto visit_param(P& p, std::size_t i, F&& f) {
     case 11:
       return f(p.pcie.link_delay_ps);
     case 12:
-      return f(p.pcie.dllp_derate);
+      return f(p.pcie.switches);
     case 13:
-      return f(p.pcie.rc_credits_ph);
+      return f(p.pcie.switch_latency_ps);
     case 14:
-      return f(p.pcie.rc_credits_pd);
+      return f(p.pcie.switch_forwarding);
     case 15:
-      return f(p.pcie.rc_credits_nph);
+      return f(p.pcie.dllp_derate);
     case 16:
-      return f(p.pcie.rc_credits_npd);
+      return f(p.pcie.rc_credits_ph);
     case 17:
-      return f(p.pcie.nic_credits_ph);
+      return f(p.pcie.rc_credits_pd);
     case 18:
-      return f(p.pcie.nic_credits_pd);
+      return f(p.pcie.rc_credits_nph);
     case 19:
-      return f(p.pcie.nic_credits_nph);
+      return f(p.pcie.rc_credits_npd);
     case 20:
-      return f(p.pcie.nic_credits_npd);
+      return f(p.pcie.nic_credits_ph);
     case 21:
-      return f(p.host.root_complex_ps);
+      return f(p.pcie.nic_credits_pd);
     case 22:
-      return f(p.host.memory_read_ps);
+      return f(p.pcie.nic_credits_nph);
     case 23:
-      return f(p.host.memory_write_ps);
+      return f(p.pcie.nic_credits_npd);
     case 24:
-      return f(p.host.llc_write_ps);
+      return f(p.host.root_complex_ps);
     case 25:
-      return f(p.host.ddio);
+      return f(p.host.memory_read_ps);
     case 26:
-      return f(p.host.memory_gbps);
+      return f(p.host.memory_write_ps);
     case 27:
-      return f(p.host.numa_nodes);
+      return f(p.host.llc_write_ps);
     case 28:
-      return f(p.host.nic_node);
+      return f(p.host.ddio);
     case 29:
-      return f(p.host.core_node);
+      return f(p.host.memory_gbps);
     case 30:
-      return f(p.host.memory_node);
+      return f(p.host.numa_nodes);
     case 31:
-      return f(p.host.page_bytes);
+      return f(p.host.nic_node);
     case 32:
-      return f(p.host.llc_bytes);
+      return f(p.host.core_node);
     case 33:
-      return f(p.host.llc_ways);
+      return f(p.host.memory_node);
     case 34:
-      return f(p.host.llc_saving_ps);
+      return f(p.host.page_bytes);
     case 35:
-      return f(p.host.mmio_base);
+      return f(p.host.pinned);
     case 36:
-      return f(p.host.mmio_bytes);
+      return f(p.host.page_fault_ps);
     case 37:
-      return f(p.host.mmio_prefetchable_base);
+      return f(p.host.page_fault_handlers);
     case 38:
-      return f(p.host.mmio_prefetchable_bytes);
+      return f(p.host.llc_bytes);
     case 39:
-      return f(p.host.config_retry_ps);
+      return f(p.host.llc_ways);
     case 40:
-      return f(p.numa.hop_ps);
+      return f(p.host.llc_saving_ps);
     case 41:
-      return f(p.numa.link_gbps);
+      return f(p.host.mmio_base);
     case 42:
-      return f(p.numa.load_permille);
+      return f(p.host.mmio_bytes);
     case 43:
-      return f(p.numa.burst_ps);
+      return f(p.host.mmio_prefetchable_base);
     case 44:
-      return f(p.numa.burst_max_ps);
+      return f(p.host.mmio_prefetchable_bytes);
     case 45:
-      return f(p.numa.burst_shape);
+      return f(p.host.config_retry_ps);
     case 46:
-      return f(p.numa.burst_peak);
+      return f(p.numa.hop_ps);
     case 47:
-      return f(p.numa.queue_ps);
+      return f(p.numa.link_gbps);
     case 48:
-      return f(p.iommu.enabled);
+      return f(p.numa.load_permille);
     case 49:
-      return f(p.iommu.iotlb_entries);
+      return f(p.numa.burst_ps);
     case 50:
-      return f(p.iommu.iotlb_ways);
+      return f(p.numa.burst_max_ps);
     case 51:
-      return f(p.iommu.lookup_ps);
+      return f(p.numa.burst_shape);
     case 52:
-      return f(p.iommu.walk_cache_entries);
+      return f(p.numa.burst_peak);
     case 53:
-      return f(p.iommu.walkers);
+      return f(p.numa.queue_ps);
     case 54:
-      return f(p.iommu.scattered);
+      return f(p.iommu.enabled);
     case 55:
-      return f(p.cpu.post_ps);
+      return f(p.iommu.iotlb_entries);
     case 56:
-      return f(p.cpu.wqe_build_ps);
+      return f(p.iommu.iotlb_ways);
     case 57:
-      return f(p.cpu.inline_copy_ps);
+      return f(p.iommu.lookup_ps);
     case 58:
-      return f(p.cpu.dbrec_write_ps);
+      return f(p.iommu.walk_cache_entries);
     case 59:
-      return f(p.cpu.mmio_store_ps);
+      return f(p.iommu.walkers);
     case 60:
-      return f(p.cpu.wc_store_ps);
+      return f(p.iommu.scattered);
     case 61:
-      return f(p.cpu.wc_flush_ps);
+      return f(p.cpu.post_ps);
     case 62:
-      return f(p.cpu.fence_ps);
+      return f(p.cpu.wqe_build_ps);
     case 63:
-      return f(p.cpu.wc_buffers);
+      return f(p.cpu.inline_copy_ps);
     case 64:
-      return f(p.cpu.poll_interval_ps);
+      return f(p.cpu.dbrec_write_ps);
     case 65:
-      return f(p.cpu.poll_cqe_ps);
+      return f(p.cpu.mmio_store_ps);
     case 66:
-      return f(p.cpu.interrupt_ps);
+      return f(p.cpu.wc_store_ps);
     case 67:
-      return f(p.cpu.interrupt_handler_ps);
+      return f(p.cpu.wc_flush_ps);
     case 68:
-      return f(p.cpu.noise);
+      return f(p.cpu.fence_ps);
     case 69:
-      return f(p.cpu.noise_shape);
+      return f(p.cpu.wc_buffers);
     case 70:
-      return f(p.cpu.noise_max_ps);
+      return f(p.cpu.wc_busy_ps);
     case 71:
-      return f(p.cpu.noise_interval_ps);
+      return f(p.cpu.fence_drain_ps);
     case 72:
-      return f(p.cpu.noise_duration_ps);
+      return f(p.cpu.stores_behind_fence);
     case 73:
-      return f(p.cpu.lock_handover_ps);
+      return f(p.cpu.poll_interval_ps);
     case 74:
-      return f(p.sharing.tenants);
+      return f(p.cpu.poll_cqe_ps);
     case 75:
-      return f(p.sharing.switch_ps);
+      return f(p.cpu.interrupt_ps);
     case 76:
-      return f(p.sharing.hold_ps);
+      return f(p.cpu.interrupt_handler_ps);
     case 77:
-      return f(p.sharing.interval_ps);
+      return f(p.cpu.noise);
     case 78:
-      return f(p.sharing.preempted_permille);
+      return f(p.cpu.prefer_blueflame);
     case 79:
-      return f(p.sharing.preempted_ps);
+      return f(p.cpu.noise_shape);
     case 80:
-      return f(p.sharing.preempted_max_ps);
+      return f(p.cpu.noise_max_ps);
     case 81:
-      return f(p.sharing.preempted_shape);
+      return f(p.cpu.noise_interval_ps);
     case 82:
-      return f(p.software.service_ps);
+      return f(p.cpu.noise_duration_ps);
     case 83:
-      return f(p.software.load_permille);
+      return f(p.cpu.lock_spin_ps);
     case 84:
-      return f(p.wire.rate_gbps);
+      return f(p.cpu.lock_handover_ps);
     case 85:
-      return f(p.wire.delay_ps);
+      return f(p.sharing.tenants);
     case 86:
-      return f(p.wire.mtu);
+      return f(p.sharing.switch_ps);
     case 87:
-      return f(p.wire.ethernet_mtu);
+      return f(p.sharing.hold_ps);
     case 88:
-      return f(p.wire.ip_version);
+      return f(p.sharing.interval_ps);
     case 89:
-      return f(p.wire.dscp);
+      return f(p.sharing.preempted_permille);
     case 90:
-      return f(p.wire.priority);
+      return f(p.sharing.preempted_ps);
     case 91:
-      return f(p.nic.total_vfs);
+      return f(p.sharing.preempted_max_ps);
     case 92:
-      return f(p.nic.uar_pages);
+      return f(p.sharing.preempted_shape);
     case 93:
-      return f(p.nic.log_max_qp);
+      return f(p.software.service_ps);
     case 94:
-      return f(p.nic.log_max_cq);
+      return f(p.software.load_permille);
     case 95:
-      return f(p.nic.log_max_mkey);
+      return f(p.wire.rate_gbps);
     case 96:
-      return f(p.nic.log_max_mtt_lines);
+      return f(p.wire.delay_ps);
     case 97:
-      return f(p.nic.log_max_srq);
+      return f(p.wire.mtu);
     case 98:
-      return f(p.nic.log_max_eq);
+      return f(p.wire.ethernet_mtu);
     case 99:
-      return f(p.nic.icm);
+      return f(p.wire.ip_version);
     case 100:
-      return f(p.nic.icm_cache_lines);
+      return f(p.wire.dscp);
     case 101:
-      return f(p.nic.icm_cache_ways);
+      return f(p.wire.priority);
     case 102:
-      return f(p.nic.icm_misses);
+      return f(p.nic.total_vfs);
     case 103:
-      return f(p.nic.log_max_rd_atomic);
+      return f(p.nic.uar_pages);
     case 104:
-      return f(p.nic.msix_vectors);
+      return f(p.nic.log_max_qp);
     case 105:
-      return f(p.nic.flr_quiesce_ns);
+      return f(p.nic.log_max_cq);
     case 106:
-      return f(p.nic.command_cycles);
+      return f(p.nic.log_max_mkey);
     case 107:
-      return f(p.nic.firmware);
+      return f(p.nic.log_max_mtt_lines);
     case 108:
-      return f(p.nic.sram_bytes);
+      return f(p.nic.log_max_srq);
     case 109:
-      return f(p.nic.error_poll_us);
+      return f(p.nic.log_max_eq);
     case 110:
-      return f(p.nic.error_polls);
+      return f(p.nic.icm);
     case 111:
-      return f(p.nic.rx_buffer_bytes);
+      return f(p.nic.icm_cache_lines);
     case 112:
-      return f(p.nic.pfc_priorities);
+      return f(p.nic.icm_cache_ways);
     case 113:
-      return f(p.nic.pfc_xoff_bytes);
+      return f(p.nic.icm_misses);
     case 114:
-      return f(p.nic.pfc_xon_bytes);
+      return f(p.nic.log_max_rd_atomic);
     case 115:
-      return f(p.nic.pfc_stall_ms);
+      return f(p.nic.msix_vectors);
     case 116:
-      return f(p.nic.ack_req_interval);
+      return f(p.nic.flr_quiesce_ns);
     case 117:
-      return f(p.nic.send_window);
+      return f(p.nic.command_cycles);
     case 118:
-      return f(p.uar.bf_timeout_cycles);
+      return f(p.nic.firmware);
     case 119:
-      return f(p.uar.bf_slots);
+      return f(p.nic.sram_bytes);
     case 120:
-      return f(p.dcqcn.rule);
+      return f(p.nic.error_poll_us);
     case 121:
-      return f(p.dcqcn.alpha);
+      return f(p.nic.error_polls);
     case 122:
-      return f(p.dcqcn.gain);
+      return f(p.nic.rx_buffer_bytes);
     case 123:
-      return f(p.dcqcn.update_first);
+      return f(p.nic.pfc_priorities);
     case 124:
-      return f(p.dcqcn.beta);
+      return f(p.nic.pfc_xoff_bytes);
     case 125:
-      return f(p.dcqcn.alpha_timer_us);
+      return f(p.nic.pfc_xon_bytes);
     case 126:
-      return f(p.dcqcn.rate_timer_us);
+      return f(p.nic.pfc_stall_ms);
     case 127:
-      return f(p.dcqcn.byte_counter);
+      return f(p.nic.ack_req_interval);
     case 128:
-      return f(p.dcqcn.threshold);
+      return f(p.nic.send_window);
     case 129:
-      return f(p.dcqcn.ai_mbps);
+      return f(p.uar.bf_timeout_cycles);
     case 130:
-      return f(p.dcqcn.hai_mbps);
+      return f(p.uar.bf_slots);
     case 131:
-      return f(p.dcqcn.min_rate_mbps);
+      return f(p.dcqcn.rule);
     case 132:
-      return f(p.dcqcn.clamp_tgt_rate);
+      return f(p.dcqcn.alpha);
     case 133:
-      return f(p.dcqcn.clamp_tgt_rate_after_time_inc);
+      return f(p.dcqcn.gain);
     case 134:
-      return f(p.dcqcn.rpg_time_reset);
+      return f(p.dcqcn.update_first);
     case 135:
-      return f(p.dcqcn.rpg_byte_reset);
+      return f(p.dcqcn.beta);
     case 136:
-      return f(p.dcqcn.rpg_threshold);
+      return f(p.dcqcn.alpha_timer_us);
     case 137:
-      return f(p.dcqcn.rpg_max_rate);
+      return f(p.dcqcn.rate_timer_us);
     case 138:
-      return f(p.dcqcn.rpg_ai_rate);
+      return f(p.dcqcn.byte_counter);
     case 139:
-      return f(p.dcqcn.rpg_hai_rate);
+      return f(p.dcqcn.threshold);
     case 140:
-      return f(p.dcqcn.rpg_gd);
+      return f(p.dcqcn.ai_mbps);
     case 141:
-      return f(p.dcqcn.rpg_min_dec_fac);
+      return f(p.dcqcn.hai_mbps);
     case 142:
-      return f(p.dcqcn.rpg_min_rate);
+      return f(p.dcqcn.min_rate_mbps);
     case 143:
-      return f(p.dcqcn.rate_to_set_on_first_cnp);
+      return f(p.dcqcn.clamp_tgt_rate);
     case 144:
-      return f(p.dcqcn.dce_tcp_g);
+      return f(p.dcqcn.clamp_tgt_rate_after_time_inc);
     case 145:
-      return f(p.dcqcn.dce_tcp_rtt);
+      return f(p.dcqcn.rpg_time_reset);
     case 146:
-      return f(p.dcqcn.rate_reduce_monitor_period);
+      return f(p.dcqcn.rpg_byte_reset);
     case 147:
-      return f(p.dcqcn.initial_alpha_value);
+      return f(p.dcqcn.rpg_threshold);
     case 148:
-      return f(p.dcqcn.cnp_scope);
+      return f(p.dcqcn.rpg_max_rate);
     case 149:
-      return f(p.dcqcn.min_time_between_cnps);
+      return f(p.dcqcn.rpg_ai_rate);
     case 150:
-      return f(p.dcqcn.cnp_dscp);
+      return f(p.dcqcn.rpg_hai_rate);
     case 151:
+      return f(p.dcqcn.rpg_gd);
+    case 152:
+      return f(p.dcqcn.rpg_min_dec_fac);
+    case 153:
+      return f(p.dcqcn.rpg_min_rate);
+    case 154:
+      return f(p.dcqcn.rate_to_set_on_first_cnp);
+    case 155:
+      return f(p.dcqcn.dce_tcp_g);
+    case 156:
+      return f(p.dcqcn.dce_tcp_rtt);
+    case 157:
+      return f(p.dcqcn.rate_reduce_monitor_period);
+    case 158:
+      return f(p.dcqcn.initial_alpha_value);
+    case 159:
+      return f(p.dcqcn.cnp_scope);
+    case 160:
+      return f(p.dcqcn.min_time_between_cnps);
+    case 161:
+      return f(p.dcqcn.cnp_dscp);
+    case 162:
       return f(p.dcqcn.cnp_802p_prio);
     default:
       std::fputs("visit_param: no such parameter\n", stderr);

@@ -76,6 +76,19 @@ enum class pcie_completion_split : std::uint8_t { LargestFit, EveryRcb, Random }
   return "?";
 }
 
+// whether a switch forwards a TLP from its first symbol on, or when it has the last one
+enum class pcie_switch_forwarding : std::uint8_t { CutThrough, StoreAndForward };
+
+[[nodiscard]] constexpr const char* to_string(pcie_switch_forwarding x) {
+  switch (x) {
+    case pcie_switch_forwarding::CutThrough:
+      return "cut_through";
+    case pcie_switch_forwarding::StoreAndForward:
+      return "store_and_forward";
+  }
+  return "?";
+}
+
 // where contexts are: all on the chip, or in host memory with a cache on the chip
 enum class nic_icm : std::uint8_t { OnChip, HostMemory };
 
@@ -167,6 +180,13 @@ struct parameters {
     bool relaxed_ordering = false;
     // one way flight, both PHYs included [ps]
     std::int64_t link_delay_ps = 12000;
+    // switches between the root port and the device
+    std::int64_t switches = 0;
+    // what one switch adds each way: first symbol at its port to first symbol at the next
+    // receiver; at least pcie.link_delay_ps [ps]
+    std::int64_t switch_latency_ps = 150000;
+    // whether a switch forwards a TLP from its first symbol on, or when it has the last one
+    pcie_switch_forwarding switch_forwarding = pcie_switch_forwarding::CutThrough;
     // DLLP and SKP share taken off the link rate
     bool dllp_derate = true;
     // posted header credits of the root complex
@@ -212,6 +232,12 @@ struct parameters {
     std::int64_t memory_node = 0;
     // page size of buffers, and of the IOMMU's mappings [B]
     std::int64_t page_bytes = 4096;
+    // registered memory is pinned: the device finds every page of it present
+    bool pinned = true;
+    // the host makes a page present that the device needs [ps]
+    std::int64_t page_fault_ps = 200000000;
+    // page faults of a device that the host handles at the same time
+    std::int64_t page_fault_handlers = 1;
     // last level cache that the device's reads can hit; 0: they never do. A power of two times
     // the ways and 64 [B]
     std::int64_t llc_bytes = 0;
@@ -292,6 +318,12 @@ struct parameters {
     std::int64_t fence_ps = 25000;
     // write-combining buffers
     std::int64_t wc_buffers = 10;
+    // a write-combining buffer is not free again until so long after its line was given away [ps]
+    std::int64_t wc_busy_ps = 0;
+    // from the last write-combined line at the root complex until a fence has ended [ps]
+    std::int64_t fence_drain_ps = 0;
+    // stores of 8 bytes that a core may make while a fence in front of them lasts
+    std::int64_t stores_behind_fence = 0;
     // from one poll of a CQ to the next [ps]
     std::int64_t poll_interval_ps = 10000;
     // taking one CQE [ps]
@@ -302,6 +334,8 @@ struct parameters {
     std::int64_t interrupt_handler_ps = 1500000;
     // operating system noise
     bool noise = false;
+    // the driver rings by BlueFlame also if a WQE has no inline data
+    bool prefer_blueflame = true;
     // 0: intervals and lengths of interruptions are uniform; else lengths are Pareto with this
     // shape, intervals exponential [1/100]
     std::int64_t noise_shape = 0;
@@ -311,6 +345,8 @@ struct parameters {
     std::int64_t noise_interval_ps = 1000000000;
     // mean length of an interruption; with a shape the least [ps]
     std::int64_t noise_duration_ps = 2000000;
+    // each further core that spins on a lock delays its handing over by so long [ps]
+    std::int64_t lock_spin_ps = 0;
     // from the release of a spin lock until the next core that waited has it [ps]
     std::int64_t lock_handover_ps = 0;
 
@@ -513,7 +549,7 @@ struct parameters {
   bool operator==(const parameters&) const = default;
 };
 
-inline constexpr std::array<param_desc, 152> ParamTable = {{
+inline constexpr std::array<param_desc, 163> ParamTable = {{
     {"core.clock_period_ps", param_type::Integer, "ps", "1000", "100", "100000", "",
      "an integer from 100 to 100000", provenance::Reference,
      "reference description: stage table, PCIe Gen5 x16, 1 GHz",
@@ -562,6 +598,18 @@ inline constexpr std::array<param_desc, 152> ParamTable = {{
      "an integer from 1 to 10000000", provenance::Assumed,
      "fitted: reference fetch of 150 cycles = lookup 5 + arbiter 10 + read 126 + done 9. Read: request hop 4, link 12, MRd 0.42, root complex 12.5, memory 29.8, root complex 12.5, link 12, pcie_rx 40 (first symbol of the CplD to visible), response hop 2 = 125.2 ns, 126 with rounding to core edges",
      "one way flight, both PHYs included"},
+    {"pcie.switches", param_type::Integer, "", "0", "0", "8", "",
+     "an integer from 0 to 8", provenance::Assumed,
+     "none: the slot is the root port's",
+     "switches between the root port and the device"},
+    {"pcie.switch_latency_ps", param_type::Integer, "ps", "150000", "1", "10000000", "",
+     "an integer from 1 to 10000000", provenance::Documented,
+     "Broadcom PEX8796 product brief: cut-through, 150 ns at most from x16 to x16; 105 ns are named for the PEX88000 family",
+     "what one switch adds each way: first symbol at its port to first symbol at the next receiver; at least pcie.link_delay_ps"},
+    {"pcie.switch_forwarding", param_type::Choice, "", "cut_through", "", "", "cut_through|store_and_forward",
+     "cut_through, store_and_forward", provenance::Documented,
+     "the same product briefs: cut-through; a switch whose links differ in rate must store",
+     "whether a switch forwards a TLP from its first symbol on, or when it has the last one"},
     {"pcie.dllp_derate", param_type::Flag, "", "true", "", "", "",
      "true, false", provenance::Documented,
      "public PCIe bandwidth model (AckLimit, FCGuide tables)",
@@ -642,6 +690,18 @@ inline constexpr std::array<param_desc, 152> ParamTable = {{
      "4096, 2097152, 1073741824", provenance::Assumed,
      "no huge pages unless a scenario asks",
      "page size of buffers, and of the IOMMU's mappings"},
+    {"host.pinned", param_type::Flag, "", "true", "", "", "",
+     "true, false", provenance::Documented,
+     "registration pins pages, unless it asks for paging on demand",
+     "registered memory is pinned: the device finds every page of it present"},
+    {"host.page_fault_ps", param_type::Integer, "ps", "200000000", "1", "10000000000", "",
+     "an integer from 1 to 10000000000", provenance::Assumed,
+     "an interrupt, a look at the tables of the process, and the device told: a few hundred us on InfiniBand cards; no figure for one part",
+     "the host makes a page present that the device needs"},
+    {"host.page_fault_handlers", param_type::Integer, "", "1", "1", "64", "",
+     "an integer from 1 to 64", provenance::Assumed,
+     "no public figure; one kernel thread",
+     "page faults of a device that the host handles at the same time"},
     {"host.llc_bytes", param_type::Integer, "B", "0", "0", "1073741824", "",
      "an integer from 0 to 1073741824", provenance::Assumed,
      "off: reads are explained first without it",
@@ -770,6 +830,18 @@ inline constexpr std::array<param_desc, 152> ParamTable = {{
      "an integer from 1 to 64", provenance::Measured,
      "about 10 on Intel cores",
      "write-combining buffers"},
+    {"cpu.wc_busy_ps", param_type::Integer, "ps", "0", "0", "100000000", "",
+     "an integer from 0 to 100000000", provenance::Assumed,
+     "0: never what limits; 42 ns with 10 buffers are the measured 122 Gb/s without fence",
+     "a write-combining buffer is not free again until so long after its line was given away"},
+    {"cpu.fence_drain_ps", param_type::Integer, "ps", "0", "0", "100000000", "",
+     "an integer from 0 to 100000000", provenance::Assumed,
+     "0: a fence ends with the last store that leaves; measured is about 100 ns for a fence",
+     "from the last write-combined line at the root complex until a fence has ended"},
+    {"cpu.stores_behind_fence", param_type::Integer, "", "0", "0", "1024", "",
+     "an integer from 0 to 1024", provenance::Assumed,
+     "0: the core waits; about 42 on Intel cores",
+     "stores of 8 bytes that a core may make while a fence in front of them lasts"},
     {"cpu.poll_interval_ps", param_type::Integer, "ps", "10000", "1", "100000000", "",
      "an integer from 1 to 100000000", provenance::Assumed,
      "a loop that hits the cache",
@@ -790,6 +862,10 @@ inline constexpr std::array<param_desc, 152> ParamTable = {{
      "true, false", provenance::Assumed,
      "off: runs are explained first without it",
      "operating system noise"},
+    {"cpu.prefer_blueflame", param_type::Flag, "", "true", "", "", "",
+     "true, false", provenance::Documented,
+     "rdma-core's mlx5: MLX5_POST_SEND_PREFER_BF, on unless the environment says otherwise",
+     "the driver rings by BlueFlame also if a WQE has no inline data"},
     {"cpu.noise_shape", param_type::Integer, "1/100", "0", "0", "1000", "",
      "an integer from 0 to 1000", provenance::Assumed,
      "uniform unless a profile asks; public noise benchmarks find heavy tails",
@@ -806,6 +882,10 @@ inline constexpr std::array<param_desc, 152> ParamTable = {{
      "an integer from 0 to 1000000000000", provenance::Assumed,
      "no public figure",
      "mean length of an interruption; with a shape the least"},
+    {"cpu.lock_spin_ps", param_type::Integer, "ps", "0", "0", "100000000", "",
+     "an integer from 0 to 100000000", provenance::Assumed,
+     "0: a queue lock; a spin lock's cache line goes to every core that spins before it is had",
+     "each further core that spins on a lock delays its handing over by so long"},
     {"cpu.lock_handover_ps", param_type::Integer, "ps", "0", "0", "100000000", "",
      "an integer from 0 to 100000000", provenance::Assumed,
      "0: a lock that is passed on at once; a cache line between cores takes about 50 to 100 ns",

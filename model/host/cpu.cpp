@@ -1,8 +1,6 @@
 #include "host/cpu.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <utility>
 
 #include "common/error.h"
@@ -191,112 +189,7 @@ trace_ref cpu::spend(ps_t cost, trace_ref history) {
   return history;
 }
 
-// Stores and loads
-
-void cpu::depart_at(ps_t when, departure item) {
-  // Stores leave in the order in which the core gave them away.
-  const ps_t leaves = std::max(when, last_departure_);
-  item.trace = context_.trace.wait(item.trace, site_, order_reason_, when, leaves);
-  last_departure_ = leaves;
-  departures_.push(item);
-  at(leaves, event::depart);
-}
-
-trace_ref cpu::store_uncached(std::uint64_t address, std::span<const std::uint8_t> bytes,
-                              trace_ref history) {
-  CARILLON_CHECK(bytes.size() <= 8, "{}: an uncached store of {} bytes", this->name(),
-                 bytes.size());
-  drain_all();
-  history = spend(context_.params.cpu.mmio_store_ps, history);
-  departure item;
-  item.address = address;
-  item.length = static_cast<std::uint32_t>(bytes.size());
-  std::copy(bytes.begin(), bytes.end(), item.bytes.begin());
-  item.trace = history;
-  depart_at(time_, item);
-  return history;
-}
-
-trace_ref cpu::store_combined(std::uint64_t address, std::span<const std::uint8_t> bytes,
-                              trace_ref history) {
-  const auto line_cost = static_cast<std::uint64_t>(context_.params.cpu.wc_store_ps);
-  for (std::size_t done = 0; done < bytes.size();) {
-    const std::uint64_t at = address + done;
-    const std::uint64_t line = at & ~std::uint64_t{LineBytes - 1};
-    const auto offset = static_cast<std::uint32_t>(at - line);
-    const auto piece = std::min<std::size_t>(LineBytes - offset, bytes.size() - done);
-    history = spend((line_cost * piece + LineBytes - 1) / LineBytes, history);
-    auto found = std::find_if(lines_.begin(), lines_.end(),
-                              [&](const line_buffer& each) { return each.line == line; });
-    if (found == lines_.end()) {
-      if (lines_.size() == static_cast<std::size_t>(context_.params.cpu.wc_buffers)) {
-        drain_line(0);
-      }
-      lines_.emplace_back().line = line;
-      found = lines_.end() - 1;
-    }
-    std::memcpy(found->bytes.data() + offset, bytes.data() + done, piece);
-    const std::uint64_t ones =
-        piece == LineBytes ? ~std::uint64_t{0} : (std::uint64_t{1} << piece) - 1;
-    found->mask |= ones << offset;
-    found->trace = history;
-    if (found->mask == ~std::uint64_t{0}) {
-      drain_line(static_cast<std::size_t>(found - lines_.begin()));
-    }
-    done += piece;
-  }
-  return history;
-}
-
-/// Sends a line now: one TLP for each run of written bytes.
-void cpu::drain_line(std::size_t index) {
-  const line_buffer line = lines_[index];
-  lines_.erase(lines_.begin() + static_cast<std::ptrdiff_t>(index));
-  trace_ref history = line.trace;
-  if (context_.trace.live(history)) {
-    history = context_.trace.wait(history, site_, combining_reason_, context_.trace.end_of(history),
-                                  time_);
-  }
-  const ps_t leaves = time_ + static_cast<ps_t>(context_.params.cpu.wc_flush_ps);
-  history = context_.trace.service(history, site_, time_, leaves);
-  for (std::uint64_t mask = line.mask; mask != 0;) {
-    const auto first = static_cast<unsigned>(std::countr_zero(mask));
-    const auto length = static_cast<unsigned>(std::countr_one(mask >> first));
-    departure item;
-    item.address = line.line + first;
-    item.length = length;
-    std::memcpy(item.bytes.data(), line.bytes.data() + first, length);
-    item.trace = history;
-    depart_at(leaves, item);
-    mask = first + length >= LineBytes ? 0 : mask & (~std::uint64_t{0} << (first + length));
-  }
-}
-
-void cpu::drain_all() {
-  while (!lines_.empty()) {
-    switch (drain_order_) {
-      case drain_order::oldest_first:
-        drain_line(0);
-        break;
-      case drain_order::newest_first:
-        drain_line(lines_.size() - 1);
-        break;
-      case drain_order::random:
-        drain_line(drain_random_.below(lines_.size()));
-        break;
-    }
-  }
-}
-
-trace_ref cpu::fence(trace_ref history) {
-  drain_all();
-  history = spend(context_.params.cpu.fence_ps, history);
-  if (last_departure_ > time_) {
-    history = context_.trace.wait(history, site_, drain_reason_, time_, last_departure_);
-    time_ = last_departure_;
-  }
-  return history;
-}
+// Loads
 
 void cpu::start_load(std::uint64_t address, std::uint32_t length, std::coroutine_handle<> waiting) {
   drain_all();
@@ -477,7 +370,10 @@ void cpu::release(cpu_lock& lock) {
     cpu* next = lock.waiting_.front();
     lock.waiting_.pop_front();
     lock.owner_ = next;
-    next->at(now_ps() + static_cast<ps_t>(context_.params.cpu.lock_handover_ps), event::resume);
+    // The others that spin ask for the lock's line, too.
+    const ps_t taken = static_cast<ps_t>(context_.params.cpu.lock_handover_ps) +
+                       lock.waiting_.size() * static_cast<ps_t>(context_.params.cpu.lock_spin_ps);
+    next->at(now_ps() + taken, event::resume);
   }
 }
 

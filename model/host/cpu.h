@@ -8,8 +8,9 @@
 //
 // Stores to the device. Uncached ones leave at once, in order. Write-combined ones gather in line
 // buffers; a line leaves when it is full, when its buffer is needed for another, at a fence and
-// before an uncached access. In which order a fence drains several lines is not defined by real
-// cores and can be chosen here.
+// before an uncached access; its buffer may be busy for a while after that. In which order a fence
+// drains several lines is not defined by real cores and can be chosen here. Behind a fence that
+// lasts a core may go on with so many stores as its store buffer holds.
 //
 // Polling is computed: the core sleeps until the watched memory is written and then continues at
 // the next poll of its grid.
@@ -178,6 +179,9 @@ class cpu final : public sc_core::sc_module, private timed, private mmio_read_li
   /// Orders earlier stores before later ones and drains the line buffers.
   trace_ref fence(trace_ref history = {});
 
+  /// Until the last fence has ended: what comes next is no store that may wait behind it.
+  trace_ref finish_fence(trace_ref history = {});
+
   void drain_by(drain_order order) { drain_order_ = order; }
 
   struct load_awaiter {
@@ -304,6 +308,7 @@ class cpu final : public sc_core::sc_module, private timed, private mmio_read_li
 
  private:
   static constexpr std::uint32_t LineBytes = 64;
+  static constexpr std::uint32_t StoreBytes = 8;
 
   struct line_buffer {
     std::uint64_t line = 0;  ///< address of its first byte
@@ -370,6 +375,9 @@ class cpu final : public sc_core::sc_module, private timed, private mmio_read_li
   }
 
   void depart_at(ps_t when, departure item);
+  trace_ref free_line_buffer(trace_ref history);
+  trace_ref behind_fence(std::uint32_t stores, trace_ref history);
+  trace_ref end_fence(trace_ref history);
   void drain_line(std::size_t index);
   void drain_all();
   /// What takes the core from the program before it has worked until `until`; false: nothing.
@@ -399,7 +407,11 @@ class cpu final : public sc_core::sc_module, private timed, private mmio_read_li
 
   std::vector<line_buffer> lines_;  ///< in use, oldest first
   fifo<departure> departures_;
+  fifo<ps_t> busy_buffers_;  ///< of lines that were given away: when each is free
   ps_t last_departure_ = 0;
+  ps_t last_line_ = 0;             ///< when the last line since the last fence leaves; 0: none
+  ps_t fence_end_ = 0;             ///< of the last one
+  std::uint32_t stores_left_ = 0;  ///< that may be made before it
   drain_order drain_order_ = drain_order::oldest_first;
   random_stream drain_random_;
 

@@ -281,6 +281,9 @@ task<memory_region> device::register_memory(cpu& core, std::uint32_t pd, std::ui
   std::array<std::uint8_t, create_mkey_in::Size> input{};
   request.pack(input.data());
   const command_reply reply = co_await command(core, input);
+  if (page_faults* paging = host_.bus.paging()) {
+    paging->registered(address, length);
+  }
   co_return memory_region{address, length, make_key(reply.number, variant)};
 }
 
@@ -314,6 +317,11 @@ task<memory_region> device::register_pages(cpu& core, std::uint32_t pd, const pa
   }
   const std::uint64_t start = pages.start;
   const command_reply reply = co_await command(core, input);
+  if (page_faults* paging = host_.bus.paging()) {
+    for (const std::uint64_t page : pages.pages) {
+      paging->registered(page, std::uint64_t{1} << pages.log_page_size);
+    }
+  }
   if (observer_ != nullptr) {
     observer_->on_register(pages, length);
   }

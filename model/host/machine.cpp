@@ -12,6 +12,11 @@ machine::machine(const sc_core::sc_module_name& name, sim_context& context, tlp_
   bus.add_window(MemoryBase, MemoryBytes);
   bus.add_interrupt_window(interrupts::WindowBase, interrupts::WindowBytes, controller);
   const std::string prefix = std::string(this->name()) + ".";
+  for (std::int64_t i = 0; i < context.params.pcie.switches; ++i) {
+    auto next = std::make_unique<pcie_switch>(fmt::format("pcie_switch{}", i).c_str(), context);
+    slot_port().connect(next->towards_root());
+    switches_.push_back(std::move(next));
+  }
   if (context.params.sharing.tenants != 0) {
     sharing_ = std::make_unique<device_sharing>(context, prefix + "shared_device");
   }

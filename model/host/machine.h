@@ -7,6 +7,7 @@
 
 #include "common/context.h"
 #include "host/cpu.h"
+#include "host/effects/pcie_switch.h"
 #include "host/host_memory.h"
 #include "host/interrupts.h"
 #include "host/root_complex.h"
@@ -26,6 +27,11 @@ class machine final : public sc_core::sc_module {
   root_complex bus;
   interrupts controller;
 
+  /// Where the device is plugged in: the root port, or the last switch on the way.
+  [[nodiscard]] pcie_port& slot_port() {
+    return switches_.empty() ? bus.port : switches_.back()->towards_device();
+  }
+
   [[nodiscard]] cpu& core(unsigned index) { return *cores_.at(index); }
 
   [[nodiscard]] unsigned cores() const { return static_cast<unsigned>(cores_.size()); }
@@ -40,6 +46,7 @@ class machine final : public sc_core::sc_module {
 
  private:
   sim_context& context_;
+  std::vector<std::unique_ptr<pcie_switch>> switches_;  ///< the root's first
   std::unique_ptr<device_sharing> sharing_;
   std::unique_ptr<software_path> software_;
   std::vector<std::unique_ptr<cpu>> cores_;

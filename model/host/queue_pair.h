@@ -222,6 +222,7 @@ class queue_pair {
   built_wqe wqe_;                        ///< the last one built
   std::array<std::uint8_t, MaxReceiveWqeBytes> receive_wqe_{};
   std::array<std::uint8_t, 4> block_order_ = {0, 1, 2, 3};
+  bool inlined_ = false;  ///< the last send WQE has inline data
 };
 
 }  // namespace carillon

@@ -68,6 +68,7 @@ trace_ref queue_pair::build(cpu& core, const work_request& request, trace_ref hi
   place.fence = invalidated_ ? fence_mode::InitiatorSmall : fence_mode::None;
   invalidated_ = request.opcode == wqe_opcode::LocalInvalidate;
   build_wqe(request, place, device_.host().memory, wqe_);
+  inlined_ = request.is_inline;
   const std::uint32_t wqebbs = wqe_.wqebbs();
   sends_[index & (send_size() - 1)] = {request.id, history, index,
                                        static_cast<std::uint8_t>(wqebbs)};
@@ -95,6 +96,7 @@ void queue_pair::write_ring(std::uint16_t wqe_index) {
 
 bool queue_pair::blueflame(std::size_t requests) const {
   return options_.doorbell == doorbell_mode::automatic && requests == 1 && wqe_.ds > 1 &&
+         (inlined_ || device_.host().context().params.cpu.prefer_blueflame) &&
          wqe_.ds * SegmentBytes <= MaxBlueFlameBytes;
 }
 
@@ -124,6 +126,7 @@ task<> queue_pair::ring_doorbell(cpu& core, trace_ref history, std::size_t reque
   }
   core.fence();
   if (uar_.shared()) {
+    core.finish_fence();  // nobody sees the lock free before
     co_await core.sync();
     core.release(uar_.lock);
   }

@@ -60,6 +60,9 @@ root_complex::root_complex(const sc_core::sc_module_name& name, sim_context& con
   if (far_memory_ || far_cores_) {
     sockets_ = std::make_unique<socket_link>(context, part_of_host(this->name(), "socket_link"));
   }
+  if (!params.host.pinned) {
+    page_faults_ = std::make_unique<page_faults>(context, part_of_host(this->name(), "page_fault"));
+  }
   if (params.iommu.enabled) {
     iommu_ = std::make_unique<iommu>(context, part_of_host(this->name(), "iommu"));
   }
@@ -158,6 +161,9 @@ ps_t root_complex::memory_slot(tlp* packet, ps_t ready, std::uint64_t bytes) {
 
 /// When the address of an access that has come through the root complex is known.
 ps_t root_complex::translated(tlp* packet, std::uint64_t address, ps_t ready) {
+  if (page_faults_ != nullptr) {
+    ready = page_faults_->access(address, ready, packet->row, packet->trace);
+  }
   return iommu_ == nullptr ? ready : iommu_->translate(address, ready, packet->row, packet->trace);
 }
 

@@ -14,9 +14,10 @@
 // A write into the interrupt window is no write to memory: half of host.root_complex_ps later, and
 // not before the writes in front of it are visible, it is handed to the interrupt controller.
 //
-// Effects of the host, each off unless its parameters ask for it: addresses are translated on their
-// way in (iommu); what is for memory or cores of another socket crosses the link between them
-// (socket_link); a read may hit the last level cache.
+// Effects of the host, each off unless its parameters ask for it: a page that is not present is
+// made so (page_faults); addresses are translated on their way in (iommu); what is for memory or
+// cores of another socket crosses the link between them (socket_link); a read may hit the last
+// level cache.
 //
 // Downstream. An access of the CPU spends half of it, then leaves in order; a read's
 // answer comes the other half after the last symbol of its completion.
@@ -32,6 +33,7 @@
 #include "common/tlp_egress.h"
 #include "host/effects/iommu.h"
 #include "host/effects/last_level_cache.h"
+#include "host/effects/page_faults.h"
 #include "host/effects/socket_link.h"
 #include "host/fifo.h"
 #include "host/host_memory.h"
@@ -111,6 +113,9 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
 
   /// What translates the device's addresses, if anything does.
   [[nodiscard]] const iommu* translation() const { return iommu_.get(); }
+
+  /// What makes pages present that are not pinned; nullptr if all are.
+  [[nodiscard]] page_faults* paging() { return page_faults_.get(); }
 
   /// Reads that went wrong on purpose.
   [[nodiscard]] std::uint64_t injected() const { return faults_.hits(); }
@@ -237,6 +242,7 @@ class root_complex : public sc_core::sc_module, private pcie_listener, private t
   std::vector<outstanding> outstanding_;  ///< by tag
   std::uint16_t next_tag_ = 0;
 
+  std::unique_ptr<page_faults> page_faults_;
   std::unique_ptr<iommu> iommu_;
   std::unique_ptr<socket_link> sockets_;
   bool far_memory_ = false;

@@ -33,6 +33,13 @@ package params_pkg;
   localparam int unsigned PcieRelaxedOrdering = 0;
   // one way flight, both PHYs included [ps]
   localparam int unsigned PcieLinkDelayPs = 12000;
+  // switches between the root port and the device
+  localparam int unsigned PcieSwitches = 0;
+  // what one switch adds each way: first symbol at its port to first symbol at the next receiver;
+  // at least pcie.link_delay_ps [ps]
+  localparam int unsigned PcieSwitchLatencyPs = 150000;
+  // whether a switch forwards a TLP from its first symbol on, or when it has the last one
+  localparam int unsigned PcieSwitchForwarding = 0;
   // DLLP and SKP share taken off the link rate
   localparam int unsigned PcieDllpDerate = 1;
   // posted header credits of the root complex
@@ -73,6 +80,12 @@ package params_pkg;
   localparam int unsigned HostMemoryNode = 0;
   // page size of buffers, and of the IOMMU's mappings [B]
   localparam int unsigned HostPageBytes = 4096;
+  // registered memory is pinned: the device finds every page of it present
+  localparam int unsigned HostPinned = 1;
+  // the host makes a page present that the device needs [ps]
+  localparam int unsigned HostPageFaultPs = 200000000;
+  // page faults of a device that the host handles at the same time
+  localparam int unsigned HostPageFaultHandlers = 1;
   // last level cache that the device's reads can hit; 0: they never do. A power of two times the
   // ways and 64 [B]
   localparam int unsigned HostLlcBytes = 0;
@@ -138,6 +151,12 @@ package params_pkg;
   localparam int unsigned CpuFencePs = 25000;
   // write-combining buffers
   localparam int unsigned CpuWcBuffers = 10;
+  // a write-combining buffer is not free again until so long after its line was given away [ps]
+  localparam int unsigned CpuWcBusyPs = 0;
+  // from the last write-combined line at the root complex until a fence has ended [ps]
+  localparam int unsigned CpuFenceDrainPs = 0;
+  // stores of 8 bytes that a core may make while a fence in front of them lasts
+  localparam int unsigned CpuStoresBehindFence = 0;
   // from one poll of a CQ to the next [ps]
   localparam int unsigned CpuPollIntervalPs = 10000;
   // taking one CQE [ps]
@@ -148,6 +167,8 @@ package params_pkg;
   localparam int unsigned CpuInterruptHandlerPs = 1500000;
   // operating system noise
   localparam int unsigned CpuNoise = 0;
+  // the driver rings by BlueFlame also if a WQE has no inline data
+  localparam int unsigned CpuPreferBlueflame = 1;
   // 0: intervals and lengths of interruptions are uniform; else lengths are Pareto with this
   // shape, intervals exponential [1/100]
   localparam int unsigned CpuNoiseShape = 0;
@@ -157,6 +178,8 @@ package params_pkg;
   localparam int unsigned CpuNoiseIntervalPs = 1000000000;
   // mean length of an interruption; with a shape the least [ps]
   localparam int unsigned CpuNoiseDurationPs = 2000000;
+  // each further core that spins on a lock delays its handing over by so long [ps]
+  localparam int unsigned CpuLockSpinPs = 0;
   // from the release of a spin lock until the next core that waited has it [ps]
   localparam int unsigned CpuLockHandoverPs = 0;
   // others that post through the same device's queues; 0: each has its own

@@ -43,7 +43,7 @@ peer_bench::peer_bench(const parameters& params, std::uint64_t shuffle)
       adapter(context, "nic0", tlps, *this, adapter_options()),
       slot(host),
       driver(host, slot, 0, adapter.shared().posted, gid_of_ipv4(OwnAddress)) {
-  host.bus.port.connect(adapter.pcie());
+  host.slot_port().connect(adapter.pcie());
   own_.listen(nic_side_);
   far_.listen(*this);
   own_.connect(far_);

@@ -12,12 +12,13 @@ BINARY = os.environ.get("CARILLON_BINARY", str(ROOT / "build/release/carillon"))
 _FOR_FIGURES = {"latency_table", "dcqcn_fixed_point", "dcqcn_third_flow", "ecn_thresholds",
                 "incast_dcqcn"}
 # Many NICs, which would take minutes in every variant: test_networks_slow has some of each.
-NETWORKS = ("incast_lossy", "incast_pfc", "pfc_deadlock", "pfc_storm")
+NETWORKS = ("collectives", "incast_lossy", "incast_pfc", "pfc_deadlock", "pfc_storm")
 SCENARIOS = sorted(path for path in (ROOT / "scenarios").glob("*.toml")
                    if path.stem not in _FOR_FIGURES | set(NETWORKS))
 
 # Of scenarios that take long, so many messages where the number does not matter.
-_FEWER_MESSAGES = {"huge_pages": 60, "noisy_neighbour": 20, "soak": 2000}
+_FEWER_MESSAGES = {"huge_pages": 60, "noisy_neighbour": 20, "soak": 2000,
+                   "uar_sharing": 10}
 
 
 def shorter(scenario):
