@@ -9,6 +9,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from congestion_runs import oracle_of, rest_of, row  # noqa: E402
 
 BEGIN, END, SEEDS = 60, 160, 5  # ms: alpha has come down from 1 by then
+# Runs of the oracle differ by 5 % (standard deviation), so that it takes many to know its mean.
+ORACLE_SEEDS = 15
 
 
 class two_senders(unittest.TestCase):
@@ -25,7 +27,8 @@ class two_senders(unittest.TestCase):
         self.assertLess(mean, 1.4 * rest_of(2))
 
     def test_have_the_oracles_queue_within_5_percent(self):
-        expected = statistics.mean(each.mean_queue for each in oracle_of(2, BEGIN, END))
+        expected = statistics.mean(each.mean_queue for each in oracle_of(
+            2, BEGIN, END, seeds=ORACLE_SEEDS))
         self.assertAlmostEqual(statistics.mean(self.found.queues), expected,
                                delta=0.05 * expected)
 
