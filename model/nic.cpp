@@ -311,6 +311,7 @@ struct nic::parts {
   std::vector<std::unique_ptr<clocked>> stages;
   dma_engine* dma = nullptr;
   rx_mac* ingress = nullptr;
+  rate_control* control = nullptr;  ///< only where QPs have rates
 
   /// Adds a stage; its SystemC name is the NIC's and its own.
   template <class Stage, class... Arguments>
@@ -398,7 +399,7 @@ void nic::parts::build_rate_control(const nic_options& options) {
     return;
   }
   rates.emplace(make);
-  add<rate_control>(
+  control = &add<rate_control>(
       "rate_control",
       rate_control::ports{*rates->commands, *rates->requests, *rates->responses, *rates->charges,
                           *rates->rates, *rates->slices, *rates->limits, *rates->values});
@@ -573,6 +574,12 @@ void nic::stick(unsigned priority, ps_t from, ps_t to) {
 
 std::uint8_t nic::paused() const {
   return parts_->paused.read(NeverCycle);
+}
+
+void nic::list_rates(std::vector<qp_rate>& into) const {
+  if (parts_->control != nullptr) {
+    parts_->control->list(into);
+  }
 }
 
 void nic::on_frame(frame_item&& frame, ps_t first_bit, ps_t last_bit) {

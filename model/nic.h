@@ -5,12 +5,14 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/context_sizes.h"
 #include "common/frame_sink.h"
 #include "common/items.h"
 #include "common/nic_shared.h"
 #include "common/pcie_port.h"
+#include "common/rate_items.h"
 #include "common/twin.h"
 
 namespace carillon {
@@ -47,6 +49,9 @@ class nic {
 
   /// Bit n: the other end of the cable has paused priority n.
   [[nodiscard]] std::uint8_t paused() const;
+
+  /// Adds the rates of all QPs that rate control has to do with.
+  void list_rates(std::vector<qp_rate>& into) const;
 
  private:
   struct parts;

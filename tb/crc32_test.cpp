@@ -47,6 +47,23 @@ TEST(crc32, equals_the_bitwise_definition) {
   }
 }
 
+// Where the processor multiplies without carry long strings take another way. Each remainder of its
+// steps of 16 and 64 bytes, from each alignment, behind other bytes.
+TEST(crc32, of_long_strings_equals_the_bitwise_definition) {
+  random_stream random(4, "crc32_test");
+  const auto data = random_bytes(random, 4400);
+  for (std::size_t begin = 0; begin < 16; ++begin) {
+    const std::uint32_t before = crc32_of(data.data(), begin);
+    for (std::size_t bytes = 100 + begin; bytes < 400; bytes += 3) {
+      const std::vector<std::uint8_t> both(
+          data.begin(), data.begin() + static_cast<std::ptrdiff_t>(begin + bytes));
+      ASSERT_EQ(crc32_add(before, data.data() + begin, bytes), test::reference_crc(both))
+          << bytes << " bytes from " << begin;
+    }
+  }
+  EXPECT_EQ(crc_of(data), test::reference_crc(data));
+}
+
 TEST(crc32, may_be_fed_in_parts) {
   random_stream random(2, "crc32_test");
   const auto data = random_bytes(random, 500);

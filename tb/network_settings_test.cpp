@@ -226,6 +226,29 @@ TEST(network_errors, flows_have_writes_and_no_more) {
 
 // Flows -------------------------------------------------------------------------------------------
 
+TEST(network_settings, hosts_begin_when_the_list_says_and_are_measured_later) {
+  const workload_spec workload = point_of(
+                                     "[network]\ntopology = \"star\"\nhosts = 4\n"
+                                     "[workload]\nkind = \"incast\"\nduration_ns = 9000\n"
+                                     "starts_ns = [0, 0, 500]\nmeasure_from_ns = 8999\n")
+                                     .workload;
+  EXPECT_THAT(workload.starts_ns, ElementsAre(0, 0, 500));
+  EXPECT_EQ(workload.measure_from_ns, 8999U);
+}
+
+TEST(network_errors, what_is_measured_and_begins_later_needs_an_end) {
+  const std::string star =
+      "[network]\ntopology = \"star\"\nhosts = 4\n[workload]\nkind = \"incast\"\n";
+  EXPECT_THAT(error_of(star + "starts_ns = [0, 5]\n"),
+              AllOf(HasSubstr("workload.starts_ns"), HasSubstr("duration_ns")));
+  EXPECT_THAT(error_of(star + "measure_from_ns = 5\n"),
+              AllOf(HasSubstr("workload.measure_from_ns"), HasSubstr("duration_ns")));
+  EXPECT_THAT(error_of(star + "duration_ns = 5\nmeasure_from_ns = 5\n"),
+              HasSubstr("must be before the end"));
+  EXPECT_THAT(error_of("[workload]\nkind = \"stream\"\nstarts_ns = [5]\n"),
+              AllOf(HasSubstr("workload.starts_ns"), HasSubstr("incast")));
+}
+
 TEST(flows, of_an_incast_go_to_host_0) {
   workload_spec workload;
   workload.kind = workload_kind::incast;

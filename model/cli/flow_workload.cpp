@@ -73,6 +73,7 @@ struct flow_workload::flow {
   memory_region target;
   std::vector<std::unique_ptr<link>> links;
   node_rate rate;
+  std::uint64_t delivered = 0;  ///< bytes, whether they are measured or not
 };
 
 struct flow_workload::side {
@@ -96,7 +97,8 @@ flow_workload::flow_workload(system_model& system, const run_point& point)
       point_(point),
       spec_(point.workload),
       created_(system.size()),
-      connected_(system.size()) {
+      connected_(system.size()),
+      window_(system) {
   for (unsigned i = 0; i < system.size(); ++i) {
     sides_.push_back(std::make_unique<side>(i, system.at(i)));
   }
@@ -148,10 +150,28 @@ task<> flow_workload::host_program(side& here) {
   co_await core.meet(created_);
   co_await connect(here);
   co_await core.meet(connected_);
-  if (spec_.duration_ns != 0) {
-    here.until = core.time() + spec_.duration_ns * PsPerNs;
-  }
+  co_await begin(here);
   co_await send(here);
+}
+
+/// All hosts at the same time, but those that are to begin later.
+task<> flow_workload::begin(side& here) {
+  if (spec_.duration_ns == 0) {
+    co_return;
+  }
+  cpu& core = here.home.host.core(MainCore);
+  const ps_t now = core.time();
+  here.until = now + spec_.duration_ns * PsPerNs;
+  if (spec_.measure_from_ns != 0) {
+    window_.open(now + spec_.measure_from_ns * PsPerNs, here.until);
+  }
+  const auto before = static_cast<std::size_t>(std::count_if(
+      sides_.begin(), sides_.end(),
+      [&here](const auto& each) { return each->index < here.index && !each->links.empty(); }));
+  if (!here.links.empty() && before < spec_.starts_ns.size()) {
+    core.idle_until(now + spec_.starts_ns[before] * PsPerNs);
+    co_await core.sync();
+  }
 }
 
 task<> flow_workload::set_up(side& here) {
@@ -335,6 +355,10 @@ std::uint64_t flow_workload::measured_messages() const {
   return sum;
 }
 
+bool flow_workload::counts(ps_t delivered) const {
+  return spec_.measure_from_ns == 0 || window_.contains(delivered);
+}
+
 void flow_workload::on_message(const message_record& message) {
   link* on = owner_of(message);
   if (on == nullptr) {
@@ -342,6 +366,9 @@ void flow_workload::on_message(const message_record& message) {
   }
   ++messages_;
   if (message.reached(milestone::delivered)) {
+    on->of->delivered += message.info.bytes;
+  }
+  if (message.reached(milestone::delivered) && counts(message.time_of(milestone::delivered))) {
     on->rate.count(message);
     on->of->rate.count(message);
     bytes_ += message.info.bytes;
@@ -361,7 +388,7 @@ std::vector<std::uint64_t> flow_workload::delivered_bytes() const {
   std::vector<std::uint64_t> result;
   result.reserve(flows_.size());
   for (const auto& each : flows_) {
-    result.push_back(each->rate.bytes);
+    result.push_back(each->delivered);
   }
   return result;
 }
@@ -385,8 +412,13 @@ void flow_workload::report(run_facts& facts) const {
     facts.flows.push_back(std::move(one));
   }
   facts.flow_bytes = bytes_;
-  facts.flow_time = bytes_ == 0 ? 0 : last_delivery_ - first_post_;
+  if (spec_.measure_from_ns != 0) {
+    facts.flow_time = (spec_.duration_ns - spec_.measure_from_ns) * PsPerNs;
+  } else {
+    facts.flow_time = bytes_ == 0 ? 0 : last_delivery_ - first_post_;
+  }
   facts.priority_latency = latency_;
+  facts.measured = window_.measured();
 }
 
 }  // namespace carillon

@@ -2,7 +2,8 @@
 //
 // Core 0 of a host brings its device up, makes its ends of all queue pairs and posts in turn over
 // those that send. Each flow carries so many messages, or posts for so long; its rate is counted
-// from its first delivery to its last. A queue pair that fails ends, the run does not.
+// from its first delivery to its last. A queue pair that fails ends, the run does not. With
+// `measure_from_ns` only what is delivered from then to the end of `duration_ns` counts.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/network_window.h"
 #include "cli/paths.h"
 #include "cli/scenario.h"
 #include "cli/summary.h"
@@ -56,10 +58,12 @@ class flow_workload final : public traffic, private message_observer {
 
   task<> host_program(side& here);
   task<> set_up(side& here);
+  task<> begin(side& here);
   task<> make_flow(side& here, flow& of);
   task<> connect(side& here);
   task<> send(side& here);
   task<bool> post_one(side& here, link& on);
+  [[nodiscard]] bool counts(ps_t delivered) const;
   [[nodiscard]] bool may_post(const side& here, const link& on) const;
   void complete(side& here, const completion& entry);
   [[nodiscard]] connection_options options_of(const link& on) const;
@@ -73,6 +77,7 @@ class flow_workload final : public traffic, private message_observer {
   std::vector<std::unique_ptr<flow>> flows_;
   rendezvous created_;
   rendezvous connected_;
+  network_window window_;
   unsigned running_ = 0;
   std::uint64_t failed_ = 0;
   std::uint64_t messages_ = 0;  ///< that came to their end in the trace

@@ -164,7 +164,9 @@ struct workload_spec {
   connection_spec connection;
   std::uint32_t tenants = 0;      ///< at least so many; 0 and no table: the traffic of one user
   std::uint64_t duration_ns = 0;  ///< of flows: post for so long; 0: `messages` each
-  std::uint32_t stride = 1;       ///< of a `shift`
+  std::vector<std::uint64_t> starts_ns;  ///< of flows: when the n-th host that sends begins; rest 0
+  std::uint64_t measure_from_ns = 0;     ///< of flows: what comes earlier is warm-up; 0: nothing
+  std::uint32_t stride = 1;              ///< of a `shift`
   std::vector<std::uint8_t> priorities;  ///< of flows: QPs in turn; empty: the default
   bool wait_for_function = false;    ///< a tenant that finds no VF waits for one instead of failing
   std::vector<tenant_table> tenant;  ///< the first tenants, in order

@@ -1,17 +1,20 @@
 #include "cli/series.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 
 #include "cli/flow_workload.h"
+#include "common/fixed_point.h"
 #include "gen/counters.h"
 
 namespace carillon {
 
 namespace {
 
-constexpr double PsPerUs = 1'000'000;
+constexpr double PsPerNs = 1000;
 constexpr double GigabitsOfByte = 8000;  // a byte a picosecond, in Gb/s
+constexpr double MbpsPerGbps = 1000;
 /// Of a queue of a switch: its bytes, whether it is paused, whether its sender is asked to pause.
 constexpr std::size_t PerQueue = 3;
 
@@ -24,40 +27,47 @@ series_output::series_output(system_model& system, const traffic& programs,
       system_(system),
       programs_(programs),
       interval_(interval),
+      begin_(now_ps()),
       file_(folder / "series.csv") {
-  file_.write("time_us,series,value\n");
+  file_.write("time_ns,kind,name,value\n");
   for (unsigned i = 0; i < system.size(); ++i) {
-    const std::string& nic = system.at(i).adapter.shared().name;
-    sent_.push_back({0, add(nic + ".tx_gbps")});
-    received_.push_back({0, add(nic + ".rx_gbps")});
-    paused_.push_back(add(nic + ".paused"));
+    adapter each;
+    each.name = system.at(i).adapter.shared().name;
+    each.sent.series = add("rate", each.name + ".tx");
+    each.received.series = add("rate", each.name + ".rx");
+    each.pauses = lines_.size();
+    for (unsigned priority = 0; priority < PriorityCount; ++priority) {
+      add("pause", fmt::format("{}.prio{}", each.name, priority));
+    }
+    each.cnps = add("cnps", each.name + ".sent");
+    add("cnps", each.name + ".handled");
+    adapters_.push_back(std::move(each));
   }
   if (workload.flows()) {
     for (const auto& [from, to] : flows_of(workload, system.size())) {
-      flows_.push_back({0, add(fmt::format("flow.{}_{}.gbps", from, to))});
+      flows_.push_back({0, add("goodput", fmt::format("flow.{}_{}", from, to))});
     }
   }
-  network_ = names_.size();
+  network_ = lines_.size();
   topology* network = system.network();
   for (std::size_t i = 0; network != nullptr && i < network->switches(); ++i) {
     ethernet_switch& each = network->at(i);
-    add(fmt::format("{}.free_bytes", each.name()));
+    lines_[add("free_bytes", each.name())].begun = true;  // at no time there are none
     for (std::uint32_t port = 0; port < each.ports(); ++port) {
       for (unsigned priority = 0; priority < PriorityCount; ++priority) {
         const std::string queue = fmt::format("{}.port{}.prio{}", each.name(), port, priority);
-        add(queue + ".queue_bytes");
-        add(queue + ".paused");
-        add(queue + ".xoff");
+        add("queue_depth", queue);
+        add("pause", queue);
+        add("xoff", queue);
       }
     }
   }
   system.context.line.timer(now_ps() + interval, *this);
 }
 
-std::size_t series_output::add(std::string name) {
-  names_.push_back(std::move(name));
-  last_.push_back(0);
-  return names_.size() - 1;
+std::size_t series_output::add(std::string_view kind, std::string name) {
+  lines_.push_back({fmt::format("{},{}", kind, std::move(name)), 0, false});
+  return lines_.size() - 1;
 }
 
 void series_output::on_time(ps_t now, std::uint64_t /*what*/) {
@@ -67,13 +77,22 @@ void series_output::on_time(ps_t now, std::uint64_t /*what*/) {
   }
 }
 
-/// Values begin with 0; one that stays is not repeated.
+/// Values begin with 0; one that stays is not repeated, and what is always 0 has no line.
 void series_output::put(ps_t now, std::size_t series, double value) {
-  if (value != last_[series]) {
-    last_[series] = value;
-    file_.write(fmt::format("{:.3f},{},{:.6g}\n", static_cast<double>(now) / PsPerUs,
-                            names_[series], value));
+  line& of = lines_[series];
+  if (value == of.last) {
+    return;
   }
+  if (!of.begun) {
+    of.begun = true;
+    write(begin_, of, 0);
+  }
+  of.last = value;
+  write(now, of, value);
+}
+
+void series_output::write(ps_t time, const line& of, double value) {
+  file_.write(fmt::format("{},{},{:.6g}\n", static_cast<double>(time) / PsPerNs, of.name, value));
 }
 
 void series_output::put_rate(ps_t now, rate& of, std::uint64_t bytes) {
@@ -84,16 +103,49 @@ void series_output::put_rate(ps_t now, rate& of, std::uint64_t bytes) {
 
 void series_output::sample(ps_t now) {
   for (unsigned i = 0; i < system_.size(); ++i) {
-    const nic& adapter = system_.at(i).adapter;
-    put_rate(now, sent_[i], adapter.counters().value(counter::TxBytes));
-    put_rate(now, received_[i], adapter.counters().value(counter::RxBytes));
-    put(now, paused_[i], adapter.paused());
+    sample_adapter(now, system_.at(i).adapter, adapters_[i]);
   }
   const std::vector<std::uint64_t> delivered = programs_.delivered_bytes();
   for (std::size_t i = 0; i < flows_.size(); ++i) {
     put_rate(now, flows_[i], delivered[i]);
   }
   sample_network(now);
+}
+
+void series_output::sample_adapter(ps_t now, const nic& from, adapter& to) {
+  const counter_block& counters = from.counters();
+  put_rate(now, to.sent, counters.value(counter::TxBytes));
+  put_rate(now, to.received, counters.value(counter::RxBytes));
+  const unsigned paused = from.paused();
+  for (unsigned priority = 0; priority < PriorityCount; ++priority) {
+    put(now, to.pauses + priority, paused >> priority & 1);
+  }
+  put(now, to.cnps, static_cast<double>(counters.value(counter::NpCnpSent)));
+  put(now, to.cnps + 1, static_cast<double>(counters.value(counter::RpCnpHandled)));
+  sample_rates(now, from, to);
+}
+
+/// A QP has series from when it was told to slow down.
+void series_output::sample_rates(ps_t now, const nic& from, adapter& to) {
+  found_.clear();
+  from.list_rates(found_);
+  for (const qp_rate& each : found_) {
+    auto known = std::find_if(to.queue_pairs.begin(), to.queue_pairs.end(),
+                              [&each](const queue_pair& other) { return other.qpn == each.qpn; });
+    if (known == to.queue_pairs.end()) {
+      const std::string name = fmt::format("{}.qp{}", to.name, each.qpn);
+      const std::size_t first = add("qp_rate", name);
+      add("qp_target", name);
+      add("alpha", name);
+      // They begin now: a rate of 0 there never was.
+      std::for_each(lines_.begin() + static_cast<std::ptrdiff_t>(first), lines_.end(),
+                    [](line& begins) { begins.begun = true; });
+      known = to.queue_pairs.insert(known, {each.qpn, first});
+    }
+    put(now, known->first, mbps_of(each.current) / MbpsPerGbps);
+    put(now, known->first + 1, mbps_of(each.target) / MbpsPerGbps);
+    put(now, known->first + 2, static_cast<double>(each.alpha) / FractionOne);
+  }
 }
 
 void series_output::sample_network(ps_t now) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -76,6 +77,18 @@ struct switch_facts {
   std::uint64_t queued_bytes = 0;  ///< at the end of the run
 };
 
+/// Of a part of the run: all switches, and the queue that was longest on average.
+struct measured_network {
+  double microseconds = 0;
+  std::uint64_t xoffs = 0;
+  std::uint64_t marked = 0;
+  std::uint64_t discards = 0;
+  std::string queue;
+  double mean_queue = 0;       ///< bytes behind the frame on the wire, over time
+  double queue_deviation = 0;  ///< of them, the standard deviation
+  double utilisation = 0;      ///< of the wire behind it, preambles and gaps included
+};
+
 /// The functions of one device.
 struct node_functions {
   std::string node;
@@ -96,10 +109,11 @@ struct run_facts {
   std::vector<node_functions> functions;              ///< likewise
   std::vector<flow_facts> flows;                      ///< empty: two hosts talk
   std::uint64_t flow_bytes = 0;                       ///< that they delivered together ...
-  ps_t flow_time = 0;                   ///< ... from the first post to the last delivery
-  priority_latencies priority_latency;  ///< of the flows
-  std::vector<switch_facts> switches;   ///< empty: a cable
-  bool stopped = false;                 ///< the run was ended with work under way
+  ps_t flow_time = 0;                        ///< ... from the first post to the last delivery
+  priority_latencies priority_latency;       ///< of the flows
+  std::vector<switch_facts> switches;        ///< empty: a cable
+  std::optional<measured_network> measured;  ///< of flows, with measure_from_ns
+  bool stopped = false;                      ///< the run was ended with work under way
   std::vector<symptom> symptoms;
   const fault_injector* faults = nullptr;  ///< nullptr: there were no rules
   json perftest;  ///< what the test has found; null: it was another workload

@@ -93,6 +93,17 @@ std::uint64_t lost_at(const switch_port_counters& port) {
   return sum;
 }
 
+json measured_json(const measured_network& found) {
+  return {{"us", found.microseconds},
+          {"xoffs", found.xoffs},
+          {"ecn_marked_packets", found.marked},
+          {"discards", found.discards},
+          {"queue", found.queue},
+          {"mean_queue_bytes", found.mean_queue},
+          {"queue_deviation_bytes", found.queue_deviation},
+          {"utilisation", found.utilisation}};
+}
+
 }  // namespace
 
 double fairness(const std::vector<double>& rates) {
@@ -135,6 +146,8 @@ void add_flows(const run_facts& facts, json& summary) {
   result["go_backs"] = of_all(facts, counter::ReqGoBacks);
   result["timeouts"] = of_all(facts, counter::LocalAckTimeoutErr);
   result["sequence_naks"] = of_all(facts, counter::PacketSeqErr);
+  result["cnps_sent"] = of_all(facts, counter::NpCnpSent);
+  result["cnps_handled"] = of_all(facts, counter::RpCnpHandled);
   result["priorities"] = priorities_json(facts);
   result["each"] = std::move(each_flow);
   summary["flows"] = std::move(result);
@@ -188,6 +201,9 @@ void add_network(const run_facts& facts, json& summary) {
                         {"pfcwd_storms", storms},
                         {"pfcwd_discards", dropped_by_watchdog},
                         {"switches", std::move(switches)}};
+  if (facts.measured) {
+    summary["network"]["measured"] = measured_json(*facts.measured);
+  }
 }
 
 }  // namespace carillon

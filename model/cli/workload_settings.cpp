@@ -25,6 +25,7 @@ constexpr std::uint32_t LargestPostedWqe = 256;  // what one BlueFlame buffer ta
 constexpr std::uint32_t WqeBlockBytes = 64;
 constexpr std::uint64_t MaxCqCount = 0xffff;  // the fields of a CQ's context
 constexpr std::uint64_t MaxCqPeriod = 0xfff;
+constexpr std::uint64_t Many = std::uint64_t{1} << 40;
 
 template <class Enum>
 std::vector<std::string> words(std::initializer_list<Enum> values) {
@@ -175,6 +176,13 @@ void apply_queue_depth(workload_spec& workload, const setting& value) {
   workload.queue_depth = depth;
 }
 
+void apply_starts(workload_spec& workload, const setting& value) {
+  workload.starts_ns.clear();
+  for (const toml::node& each : value.array()) {
+    workload.starts_ns.push_back(setting(value.where(), value.key(), each).integer(0, Many));
+  }
+}
+
 using apply_function = void (*)(workload_spec&, const setting&);
 
 struct workload_key {
@@ -182,9 +190,7 @@ struct workload_key {
   apply_function apply;
 };
 
-constexpr std::uint64_t Many = std::uint64_t{1} << 40;
-
-const std::array<workload_key, 27> WorkloadKeys = {{
+const std::array<workload_key, 29> WorkloadKeys = {{
     {"kind",
      [](workload_spec& w, const setting& v) {
        w.kind = static_cast<workload_kind>(
@@ -198,6 +204,9 @@ const std::array<workload_key, 27> WorkloadKeys = {{
     {"messages", [](workload_spec& w, const setting& v) { w.messages = v.integer(1, Many); }},
     {"warmup", [](workload_spec& w, const setting& v) { w.warmup = v.integer(0, Many); }},
     {"duration_ns", [](workload_spec& w, const setting& v) { w.duration_ns = v.integer(0, Many); }},
+    {"starts_ns", apply_starts},
+    {"measure_from_ns",
+     [](workload_spec& w, const setting& v) { w.measure_from_ns = v.integer(0, Many); }},
     {"stride", [](workload_spec& w, const setting& v) { w.stride = small(v, 1, MaxHosts - 1); }},
     {"priorities", apply_priorities},
     {"outstanding", [](workload_spec& w, const setting& v) { w.outstanding = small(v, 1, 32768); }},
@@ -234,9 +243,8 @@ const std::array<workload_key, 27> WorkloadKeys = {{
     {"background", [](workload_spec& w, const setting& v) { apply_background(w.background, v); }},
     {"tenants", [](workload_spec& w, const setting& v) { w.tenants = small(v, 0, MaxTenants); }},
     {"when_exhausted",
-     [](workload_spec& w, const setting& v) {
-       w.wait_for_function = v.choice({"fail", "wait"}) == 1;
-     }},
+     [](workload_spec& w,
+        const setting& v) { w.wait_for_function = v.choice({"fail", "wait"}) == 1; }},
 }};
 
 class combination_check {
@@ -367,6 +375,8 @@ class combination_check {
       const std::string_view why = "is for incast, all_to_all and shift";
       require(w.duration_ns == 0, "workload.duration_ns", "{}", why);
       require(w.priorities.empty(), "workload.priorities", "{}", why);
+      require(w.starts_ns.empty(), "workload.starts_ns", "{}", why);
+      require(w.measure_from_ns == 0, "workload.measure_from_ns", "{}", why);
       return;
     }
     require(w.opcode == work_opcode::write, "workload.opcode", "{} has write only, not {}",
@@ -380,6 +390,10 @@ class combination_check {
     require(!w.verify, "workload.verify", "{} leaves it to the scoreboard", to_string(w.kind));
     require(!w.has_tenants(), "workload.kind", "{} knows no tenants", to_string(w.kind));
     require(w.background.qps == 0, "workload.background", "{} has none", to_string(w.kind));
+    require(w.starts_ns.empty() || w.duration_ns != 0, "workload.starts_ns", "needs {}",
+            "workload.duration_ns");
+    require(w.measure_from_ns == 0 || w.measure_from_ns < w.duration_ns, "workload.measure_from_ns",
+            "must be before the end, workload.duration_ns");
     require(w.stride < point_.network.hosts, "workload.stride", "there are {} hosts",
             point_.network.hosts);
   }

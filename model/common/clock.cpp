@@ -59,7 +59,17 @@ void core_clock::wake_late(clocked& who) {
 
 inline void core_clock::put(clocked& who, cycle_t cycle) {
   const auto slot = static_cast<unsigned>(cycle & SlotMask);
-  slots_[slot].push_back(&who);
+  std::uint32_t at = free_node_;
+  if (at == None) {
+    at = static_cast<std::uint32_t>(nodes_.size());
+    nodes_.push_back({&who, None});
+  } else {
+    free_node_ = nodes_[at].next;
+    nodes_[at] = {&who, None};
+  }
+  slot_list& list = slots_[slot];
+  (list.first == None ? list.first : nodes_[list.last].next) = at;
+  list.last = at;
   occupied_[slot / 64] |= std::uint64_t{1} << (slot % 64);
   occupied_words_ |= std::uint64_t{1} << (slot / 64);
 }
@@ -99,6 +109,18 @@ cycle_t core_clock::next_due(cycle_t from) const {
   return far_.empty() ? NeverCycle : far_.top().cycle;
 }
 
+/// Its wakes become the batch.
+void core_clock::take_slot(unsigned slot) {
+  slot_list& list = slots_[slot];
+  for (std::uint32_t at = list.first; at != None;) {
+    node& each = nodes_[at];
+    batch_.push_back(each.who);
+    const std::uint32_t next = std::exchange(each.next, free_node_);
+    free_node_ = std::exchange(at, next);
+  }
+  list = {};
+}
+
 void core_clock::evaluate(clocked& who, cycle_t t) {
   who.next_wake_ = std::exchange(who.after_, NeverCycle);
   ++wakes_;
@@ -111,7 +133,7 @@ void core_clock::run_due() {
   running_ = true;
   import_far(t);
   const auto slot = static_cast<unsigned>(t & SlotMask);
-  batch_.swap(slots_[slot]);
+  take_slot(slot);
   if ((occupied_[slot / 64] &= ~(std::uint64_t{1} << (slot % 64))) == 0) {
     occupied_words_ &= ~(std::uint64_t{1} << (slot / 64));
   }

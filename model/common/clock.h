@@ -107,7 +107,21 @@ class core_clock final : public due_process {
     }
   };
 
+  /// One wake in the wheel. Those of a slot form a list, in the order in which they were asked for.
+  struct node {
+    clocked* who;
+    std::uint32_t next;
+  };
+
+  struct slot_list {
+    std::uint32_t first = None;
+    std::uint32_t last = None;
+  };
+
+  static constexpr std::uint32_t None = ~std::uint32_t{0};
+
   void run_due() override;
+  void take_slot(unsigned slot);
   void evaluate(clocked& who, cycle_t t);
   void wake_after_due(clocked& who, cycle_t cycle);
   void insert(clocked& who, cycle_t cycle);
@@ -123,7 +137,11 @@ class core_clock final : public due_process {
   bool late_phase_ = false;
   std::uint64_t wakes_ = 0;
   std::uint64_t far_order_ = 0;
-  std::vector<std::vector<clocked*>> slots_;
+  std::vector<slot_list> slots_;
+  // All slots share their nodes, and the one that was free last is used first: so few of them are
+  // ever touched that they stay in the cache.
+  std::vector<node> nodes_;
+  std::uint32_t free_node_ = None;
   std::array<std::uint64_t, Slots / 64> occupied_{};
   std::uint64_t occupied_words_ = 0;  ///< which words of occupied_ are not 0
   std::priority_queue<far_wake> far_;

@@ -93,6 +93,14 @@ struct rate_command {
   roce_ecn_np np;
 };
 
+/// What rate control knows of a QP that was told to slow down once, for those who look on.
+struct qp_rate {
+  std::uint32_t qpn = 0;
+  std::uint32_t current = 0;  ///< bytes a nanosecond, 24 bits behind the point
+  std::uint32_t target = 0;
+  std::uint32_t alpha = 0;  ///< 24 bits behind the point
+};
+
 /// What the RP registers show of a QP (rate_control -> pcie_endpoint).
 struct rate_value {
   trace_ref trace;

@@ -198,6 +198,7 @@ void rate_control::take_rate(cycle_t t, const rate_update_item& item) {
     due_.set(item.slot, std::max(t + 1, cycle_of(item.due)));
   }
   limit(item.slot, item.limited ? item.current : 0);
+  context.alpha = item.alpha;
   if (context.current != item.current || context.target != item.target) {
     context.current = item.current;
     context.target = item.target;
@@ -234,6 +235,7 @@ std::uint16_t rate_control::context_of(cycle_t t, std::uint32_t qpn) {
   rate_context& context = contexts_[slot];
   context.qpn = qpn;
   context.used = true;
+  ++used_;
   add(slot, {rate_op::Start, 0, ns_of(t)});
   return slot;
 }
@@ -267,6 +269,7 @@ void rate_control::forget(std::uint32_t qpn) {
   limit(slot, 0);
   values_.push({{}, qpn, 0, 0});  // one may be on its way
   context.used = false;
+  --used_;
   const bool listed = !context.busy && !context.events.empty();
   context.events.clear();
   if (context.busy || listed) {
@@ -280,10 +283,21 @@ void rate_control::give_back(std::uint16_t slot) {
   rate_context& context = contexts_[slot];
   if (context.used) {
     slots_[context.qpn] = NoSlot;
+    --used_;
   }
   due_.clear(slot);
   context = rate_context{};
   free_.push(slot);
+}
+
+void rate_control::list(std::vector<qp_rate>& into) const {
+  std::size_t left = used_;
+  for (auto each = contexts_.begin(); left != 0; ++each) {
+    left -= each->used ? 1 : 0;
+    if (each->used && each->current != 0) {
+      into.push_back({each->qpn, each->current, each->target, each->alpha});
+    }
+  }
 }
 
 // What leaves ----

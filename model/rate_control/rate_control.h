@@ -36,6 +36,9 @@ class rate_control final : public stage {
 
   rate_control(const sc_core::sc_module_name& name, nic_shared& nic, const ports& io);
 
+  /// Adds those of all QPs that have a context and an answer of dcqcn.
+  void list(std::vector<qp_rate>& into) const;
+
  private:
   static constexpr std::uint16_t NoSlot = 0xffff;
 
@@ -58,6 +61,7 @@ class rate_control final : public stage {
     std::uint32_t told = 0;     ///< rate that tx_sched has; 0: none
     std::uint32_t current = 0;  ///< as pcie_endpoint has them
     std::uint32_t target = 0;
+    std::uint32_t alpha = 0;
     std::uint64_t released = 0;  ///< when it came to the highest rate: the how manieth that did
     ring<event> events;          ///< the first of them is in dcqcn while busy
 
@@ -91,6 +95,7 @@ class rate_control final : public stage {
   std::vector<rate_context> contexts_;
   std::vector<std::uint16_t> slots_;  ///< by QP number
   ring<std::uint16_t> free_;
+  std::size_t used_ = 0;  ///< contexts that a QP has
   std::uint64_t releases_ = 0;
   ring<std::uint16_t> ready_;    ///< contexts with a slice for dcqcn
   ring<rate_slice_item> setup_;  ///< go before all of those

@@ -14,10 +14,14 @@ MOST_POINTS = 4000
 KINDS = {
     "queue_depth": ("Queue depth", "bytes"),
     "pause": ("Pause", "paused (1) or not (0)"),
-    "rate": ("Sending rate", "Gb/s"),
+    "rate": ("Rate on the wire", "Gb/s"),
+    "goodput": ("Goodput of flows", "Gb/s"),
+    "qp_rate": ("Rate that DCQCN allows a QP", "Gb/s"),
+    "qp_target": ("Rate that DCQCN goes back to", "Gb/s"),
     "alpha": ("DCQCN alpha", "alpha"),
-    "cnp": ("CNPs", "CNPs"),
-    "cnps": ("CNPs", "CNPs"),
+    "cnps": ("CNPs so far", "CNPs"),
+    "xoff": ("Senders asked to pause", "asked (1) or not (0)"),
+    "free_bytes": ("Free shared buffer", "bytes"),
 }
 
 

@@ -10,7 +10,7 @@ BINARY = os.environ.get("CARILLON_BINARY", str(ROOT / "build/release/carillon"))
 # Percentiles, and congestion control that is to settle, need more messages than it is good to run
 # in every variant.
 _FOR_FIGURES = {"latency_table", "dcqcn_fixed_point", "dcqcn_third_flow", "ecn_thresholds",
-                "incast_dcqcn"}
+                "incast_dcqcn", "leaf_spine_64"}
 # Many NICs, which would take minutes in every variant: test_networks_slow has some of each.
 NETWORKS = ("collectives", "incast_lossy", "incast_pfc", "pfc_deadlock", "pfc_storm")
 SCENARIOS = sorted(path for path in (ROOT / "scenarios").glob("*.toml")

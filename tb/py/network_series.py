@@ -3,19 +3,23 @@
 import csv
 import math
 
-QUEUE = "switch.port0.prio3.queue_bytes"
-RECEIVED = "nic0.rx_gbps"
-XOFF = ".prio3.xoff"
+QUEUE = "queue_depth,switch.port0.prio3"
+RECEIVED = "rate,nic0.rx"
+XOFF = "xoff,"
+
+
+def goodput(source, target=0):
+    return f"goodput,flow.{source}_{target}"
 
 
 class series:
     def __init__(self, path):
-        self.values = {}  # name -> [(us, value)], a step function that begins with 0
+        self.values = {}  # "kind,name" -> [(us, value)], a step function that begins with 0
         with open(path, encoding="utf-8") as lines:
-            for time, name, value in csv.reader(lines):
-                if time != "time_us":
-                    self.values.setdefault(name, []).append((float(time), float(value)))
-        self.begin = self.values[RECEIVED][0][0]
+            for row in csv.DictReader(lines):
+                self.values.setdefault(f"{row['kind']},{row['name']}", []).append(
+                    (float(row["time_ns"]) / 1e3, float(row["value"])))
+        self.begin = next(time for time, value in self.values[RECEIVED] if value > 0)
 
     def moments(self, name, from_ms, to_ms):
         """Mean and standard deviation over that time."""
@@ -32,12 +36,12 @@ class series:
     def mean(self, name, from_ms, to_ms):
         return self.moments(name, from_ms, to_ms)[0]
 
-    def last(self, suffix):
-        """Milliseconds after the begin at which a series with that end was last above 0; 0: never.
+    def last(self, kind):
+        """Milliseconds after the begin at which a series of that kind was last above 0; 0: never.
         One that is above 0 at the end of the file was so for ever."""
         latest = self.begin
         for name, values in self.values.items():
-            if name.endswith(suffix):
+            if name.startswith(kind):
                 for (_, value), after in zip(values, [*values[1:], (math.inf, 0.0)]):
                     if value > 0:
                         latest = max(latest, after[0])

@@ -49,6 +49,12 @@ class networks(unittest.TestCase):
                 other = carillon_runs.summary(self.run_scenario(name, "--shuffle", "7"))
                 self.assertEqual(plain, other)
 
+    def test_sixty_four_nics_run_in_one_process(self):
+        plain = carillon_runs.summary(self.run_scenario("leaf_spine_64"))
+        self.assertEqual(len(plain["network"]["switches"]), 12)
+        other = carillon_runs.summary(self.run_scenario("leaf_spine_64", "--shuffle", "1"))
+        self.assertEqual(plain, other)
+
     def test_a_series_tells_of_queues_pauses_and_rates(self):
         plain = carillon_runs.summary(self.run_scenario("incast_pfc"))
         out = self.run_scenario("incast_pfc", "--set", "trace.series_ns=1000")
@@ -57,17 +63,19 @@ class networks(unittest.TestCase):
             rows = list(csv.DictReader(text))
         of = {}
         for row in rows:
-            of.setdefault(row["series"], []).append((float(row["time_us"]), float(row["value"])))
+            of.setdefault(f"{row['kind']},{row['name']}", []).append(
+                (float(row["time_ns"]), float(row["value"])))
         longest = plain["network"]["max_queue_bytes"]
-        queue = [value for _, value in of["switch.port0.prio3.queue_bytes"]]
+        queue = [value for _, value in of["queue_depth,switch.port0.prio3"]]
         self.assertLessEqual(max(queue), longest)
         self.assertGreater(max(queue), longest / 2)
-        self.assertEqual({value for _, value in of["switch.port1.prio3.xoff"]}, {0, 1})
-        self.assertIn(8, {value for _, value in of["nic1.paused"]})  # priority 3
+        self.assertEqual({value for _, value in of["xoff,switch.port1.prio3"]}, {0, 1})
+        self.assertEqual({value for _, value in of["pause,nic1.prio3"]}, {0, 1})
+        self.assertNotIn("pause,nic1.prio4", of)  # what is always 0 has no line
         for series in of.values():
             times = [time for time, _ in series]
             self.assertEqual(times, sorted(times))
-        received = max(value for _, value in of["nic0.rx_gbps"])
+        received = max(value for _, value in of["rate,nic0.rx"])
         self.assertLessEqual(received, 101)  # the wire, and a frame at the edge of the interval
 
 

@@ -215,6 +215,22 @@ class what_a_report_needs(unittest.TestCase):
         self.assertEqual(charts["series_rate"]["data"][0]["y"], [400, 200])
         self.assertEqual(charts["series_pause"]["data"][0]["name"], "port1")
 
+    def test_a_run_under_congestion_control_shows_how_it_went(self):
+        # 300 us of an incast: alpha begins at 1 and the line has 100 Gb/s, a CNP halves that.
+        carillon_runs.run(carillon_runs.ROOT / "scenarios/incast_dcqcn.toml", self.folder, "--set",
+                          "workload.duration_ns=300000", "--set", "trace.series_ns=1000")
+        self.assertEqual(report_pages.report(self.folder).returncode, 0)
+        charts = report_pages.charts(self.folder / "report.html")
+        self.assertLessEqual({f"series_{kind}_paper" for kind in (
+            "queue_depth", "rate", "goodput", "qp_rate", "qp_target", "alpha", "cnps", "pause",
+            "xoff")}, set(charts))
+        rates = {each["name"]: each["y"] for each in charts["series_qp_rate_paper"]["data"]}
+        self.assertEqual(len(rates), 8)
+        for each in rates.values():
+            self.assertLessEqual(max(each), 100)
+            self.assertLessEqual(min(each), 50)
+        self.assertLessEqual(max(charts["series_alpha_paper"]["data"][0]["y"]), 1)
+
     def test_a_series_that_is_none_is_refused(self):
         carillon_runs.run(carillon_runs.ROOT / "scenarios/ping_pong.toml", self.folder)
         (self.folder / "series.csv").write_text("time_ns,kind,name,value\n0,rate,qp5,much\n")

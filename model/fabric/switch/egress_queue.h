@@ -49,8 +49,18 @@ struct egress_queue {
     }
   }
 
+  /// The queue as it was counts up to now.
+  void count_bytes(ps_t now, priority_counters& counters) {
+    const auto held = static_cast<double>(bytes);
+    const double sum = held * static_cast<double>(now - counted_until);
+    counters.queue_byte_ps += sum;
+    counters.queue_square_ps += held * sum;
+    counted_until = now;
+  }
+
   ring<queued_frame> frames;
   std::uint64_t bytes = 0;
+  ps_t counted_until = 0;  ///< what `bytes` were has been counted
   ps_t paused_until = 0;
   ps_t pause_begin = NeverPs;  ///< since when the pause in force has not been counted
   ps_t empty_since = 0;

@@ -32,6 +32,9 @@ struct priority_counters {
   std::uint64_t max_queue_bytes = 0;     ///< of the egress queue
   std::uint64_t max_ingress_bytes = 0;   ///< of the ingress account, headroom included
   std::uint64_t max_headroom_bytes = 0;  ///< of the headroom
+  // Of the egress queue over time, in ps: its bytes, and their squares. For means.
+  double queue_byte_ps = 0;
+  double queue_square_ps = 0;
 };
 
 struct switch_port_counters {

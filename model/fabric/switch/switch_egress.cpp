@@ -75,6 +75,7 @@ void switch_egress::enqueue(queued_frame&& item, ps_t now) {
   queue.count_pause(now, counters);
   item.since = now;
   item.paused_before = counters.rx_pause_ps;
+  queue.count_bytes(now, counters);
   queue.bytes += buffer_bytes_of(item.frame);
   counters.max_queue_bytes = std::max(counters.max_queue_bytes, queue.bytes);
   if (queue.frames.empty()) {
@@ -149,6 +150,7 @@ void switch_egress::choose(ps_t now) {
 queued_frame switch_egress::take(unsigned priority, ps_t now) {
   egress_queue& queue = queues_[priority];
   queued_frame item = queue.frames.pop();
+  queue.count_bytes(now, counters_.priorities[priority]);
   queue.bytes -= buffer_bytes_of(item.frame);
   if (queue.frames.empty()) {
     waiting_ &= static_cast<std::uint8_t>(~bit(priority));
@@ -276,6 +278,7 @@ void switch_egress::watch(unsigned priority, ps_t now) {
 void switch_egress::settle(ps_t now) {
   for (unsigned priority = 0; priority < PriorityCount; ++priority) {
     queues_[priority].count_pause(now, counters_.priorities[priority]);
+    queues_[priority].count_bytes(now, counters_.priorities[priority]);
   }
 }
 

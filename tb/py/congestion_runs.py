@@ -1,0 +1,113 @@
+"""Runs of DCQCN in a closed loop, for the tests named test_congestion_*."""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import carillon_runs
+from network_series import series
+
+sys.path.insert(0, str(carillon_runs.ROOT / "tb/oracles"))
+import dcqcn  # noqa: E402
+
+# Bytes of a full packet at MTU 1024: on the wire, in the switch's buffer, and as nic0 counts them.
+# The last lacks the FCS.
+WIRE, BUFFER, COUNTED, PAYLOAD = 1106, 1086, 1082, 1024
+
+
+def scenario_text(name):
+    return (carillon_runs.ROOT / f"scenarios/{name}.toml").read_text()
+
+
+def one_point(text, label):
+    """The scenario with that point only, and without what it expects."""
+    text = text[:text.index("[expect]")]
+    parts = re.split(r"^\[\[points\]\]\n", text, flags=re.M)
+    chosen = [part for part in parts[1:] if f'label = "{label}"' in part]
+    if len(chosen) != 1:
+        raise ValueError(f"no point {label}")
+    return f"{parts[0]}[[points]]\n{chosen[0]}"
+
+
+class run_of:
+    """One run of a scenario, all its points or one of them."""
+
+    def __init__(self, name, *options, point=None):
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder)
+            scenario = carillon_runs.ROOT / f"scenarios/{name}.toml"
+            if point is not None:
+                scenario = out / f"{name}_{point}.toml"
+                scenario.write_text(one_point(scenario_text(name), point))
+            command = [carillon_runs.BINARY, "run", str(scenario), "--out", str(out), "--quiet",
+                       *options]
+            done = subprocess.run(command, capture_output=True, text=True, check=False,
+                                  cwd=carillon_runs.ROOT)
+            if done.returncode != 0:
+                raise AssertionError(done.stdout + done.stderr)
+            self.summary = json.loads((out / "summary.json").read_text())
+            self.series = {path.parent.name if path.parent != out else "": series(path)
+                           for path in out.rglob("series.csv")}
+        self.points = self.summary.get("points", {"": self.summary})
+
+
+class row:
+    """Senders on one link by the published rule, measured from `begin` to `end` (ms)."""
+
+    def __init__(self, point, begin, end, *, seeds=(1,), link=40, senders=None, **more):
+        """By the scenario's point, or with so many senders at another rate (`link`, Gb/s)."""
+        self.link, self.begin, self.end = link, begin, end
+        settings = {"workload.duration_ns": int(end * 1e6),
+                    "workload.measure_from_ns": int(begin * 1e6), "trace.series_ns": 0,
+                    "wire.rate_gbps": link, **more}
+        if senders is not None:
+            settings["network.hosts"] = senders + 1
+        self.found = []
+        for seed in seeds:
+            options = [part for key, value in {**settings, "scenario.seed": seed}.items()
+                       for part in ("--set", f"{key}={value}")]
+            self.found.append(run_of("dcqcn_fixed_point", *options, point=point).points[point])
+
+    def _each(self, key):
+        return [one["network"]["measured"][key] for one in self.found]
+
+    @property
+    def queues(self):
+        """Of each seed the mean in bytes of wire, as the algorithm's analysis counts."""
+        return [value * WIRE / BUFFER for value in self._each("mean_queue_bytes")]
+
+    @property
+    def deviations(self):
+        return [value * WIRE / BUFFER for value in self._each("queue_deviation_bytes")]
+
+    @property
+    def utilisations(self):
+        return self._each("utilisation")
+
+    @property
+    def jains(self):
+        return [one["flows"]["jain_index"] for one in self.found]
+
+    def check(self, test):
+        """What holds of each: nothing is lost, nobody is paused."""
+        for one in self.found:
+            test.assertEqual(one["flows"]["failed"], 0)
+            test.assertEqual(one["network"]["lost_packets"], 0)
+            test.assertEqual(one["network"]["measured"]["xoffs"], 0)
+
+
+def oracle_of(senders, begin, end, *, link=40, delay=4, seeds=5):
+    """The same senders, begun at the same time as they are, seed by seed."""
+    return [dcqcn.simulate(dcqcn.parameters(
+        link=link, senders=senders, packet=WIRE, delay=delay, warm_up=begin * 1e3,
+        measured=(end - begin) * 1e3, starts=(0,) * senders, seed=seed + 1))
+        for seed in range(seeds)]
+
+
+def rest_of(senders, link=40):
+    """q* of the fluid model, in bytes of wire."""
+    return dcqcn.solve_fixed_point(dcqcn.parameters(link=link, senders=senders,
+                                                    packet=WIRE)).queue
