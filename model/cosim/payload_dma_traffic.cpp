@@ -265,8 +265,9 @@ void payload_dma_traffic::make_list(made& of) {
   std::uint64_t offset = 0;
   // Entries before the packet's first byte, some of no bytes.
   const unsigned spare = MaxSge - entries;
-  unsigned left_over = static_cast<unsigned>(random_.below(spare + 1));
-  while (left_over != 0 && random_.chance(2, 3)) {
+  const bool all_before = random_.chance(1, 8);
+  unsigned left_over = all_before ? spare : static_cast<unsigned>(random_.below(spare + 1));
+  while (left_over != 0 && (all_before || random_.chance(2, 3))) {
     --left_over;
     std::uint32_t length = static_cast<std::uint32_t>(random_.below(9000));
     if (random_.chance(1, 3)) {
@@ -320,6 +321,7 @@ void payload_dma_traffic::make_list(made& of) {
     add(other(static_cast<std::uint32_t>(random_.below(9000))));
     cover_.hit("list.entries_behind");
   }
+  cover_.hit_if(all_before && of.ranges.size() == 1, "list.last_entry");
   cover_.hit(of.ranges.size() == 1        ? "list.one_piece"
              : of.ranges.size() == MaxSge ? "list.most_pieces"
                                           : "list.some_pieces");
@@ -355,8 +357,8 @@ payload_dma_traffic::range payload_dma_traffic::pick_range(std::uint32_t length,
   result.key = key_value(index);
   const std::uint64_t room = key.length64 != 0 ? std::uint64_t{1} << 50 : key.len - length;
   result.address = key.start_addr + random_.below(room + 1);
-  if (key.contiguous == 0 && random_.chance(1, 2)) {
-    // Over the end of a page.
+  if (key.contiguous == 0 && random_.chance(phase_ == phase_e::paged_many ? 7 : 4, 8)) {
+    // Over the end of a page, so that a packet may be more pieces than entries.
     const std::uint64_t page = std::uint64_t{1} << key.log_page_size;
     const std::uint64_t end = (result.address & ~(page - 1)) + page;
     const std::uint64_t at = end - 1 - random_.below(length);

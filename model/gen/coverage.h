@@ -411,6 +411,7 @@ enum class bin : std::uint16_t {
   ListEntriesBehind,
   ListBeyondTwoGib,
   ListLongEntry,
+  ListLastEntry,
   ListStartsFarInside,
   KeyInvalid,
   KeyVariant,
@@ -458,7 +459,7 @@ enum class bin : std::uint16_t {
   WaitCreditLeft,
 };
 
-inline constexpr std::array<coverage_bin_desc, 65> Table = {{
+inline constexpr std::array<coverage_bin_desc, 66> Table = {{
     {"kind.request",
      "a packet of a request",
      ""},
@@ -518,6 +519,9 @@ inline constexpr std::array<coverage_bin_desc, 65> Table = {{
      ""},
     {"list.long_entry",
      "it begins behind an entry of 16 MiB or more",
+     ""},
+    {"list.last_entry",
+     "of 30 entries the packet lies in the last",
      ""},
     {"list.starts_far_inside",
      "it begins 16 MiB or more within an entry",
