@@ -2531,6 +2531,8 @@ enum class bin : std::uint16_t {
   ReadToTheRing,
   ReadFailed,
   ReadGivenUp,
+  ReadMany,
+  ReadTail,
   Beats1,
   Beats2,
   Beats3,
@@ -2563,7 +2565,7 @@ enum class bin : std::uint16_t {
   WaitOrder,
 };
 
-inline constexpr std::array<coverage_bin_desc, 68> Table = {{
+inline constexpr std::array<coverage_bin_desc, 70> Table = {{
     {"bell.posted",
      "a doorbell for WQEs that were posted",
      ""},
@@ -2677,6 +2679,12 @@ inline constexpr std::array<coverage_bin_desc, 68> Table = {{
      ""},
     {"read.given_up",
      "one whose answer counts no more",
+     ""},
+    {"read.many",
+     "one beside 24 others",
+     ""},
+    {"read.tail",
+     "one with a long WQE in its last WQEBB",
      ""},
     {"beats.1",
      "a WQE of 1 beats",
