@@ -56,6 +56,7 @@ enum class bin : std::uint16_t {
   PassOwnMac,
   PassPortMac,
   PassOwnVlan,
+  PassOtherVersion,
   FrameIpv4,
   FrameIpv6,
   FramePlain,
@@ -119,7 +120,7 @@ enum class bin : std::uint16_t {
   OpcodeCnp,
 };
 
-inline constexpr std::array<coverage_bin_desc, 88> Table = {{
+inline constexpr std::array<coverage_bin_desc, 89> Table = {{
     {"packet.filled",
      "a packet with a payload from memory",
      ""},
@@ -200,6 +201,9 @@ inline constexpr std::array<coverage_bin_desc, 88> Table = {{
      ""},
     {"pass.own_vlan",
      "its path says the port's VLAN",
+     ""},
+    {"pass.other_version",
+     "its path says neither IPv4 nor IPv6, and so IPv4",
      ""},
     {"frame.ipv4",
      "a frame of IPv4",
