@@ -44,10 +44,10 @@ if [ "$(cat "$out/made_of" 2>/dev/null)" != "$made_of" ]; then
   rm -rf "$out"
   mkdir -p "$out"
   # Logic that does nothing, such as the upper bits of a widened constant, goes first: a fault in it
-  # is none. Of these three twins yosys 0.23 makes something else then, so they keep it.
+  # is none. Of these twins yosys 0.23 makes something else then, so they keep it.
   reduce="memory_collect; opt -full; wreduce; opt -full"
   case $stage in
-    packet_builder | qpc_ram | wqe_parser) reduce="memory -nordff -nomap" ;;
+    packet_builder | qpc_ram | wqe_fetch | wqe_parser) reduce="memory -nordff -nomap" ;;
   esac
   # A fault of the clock is none of the logic; so some more are drawn than are kept.
   echo "mutate: $stage: choosing $count mutations with seed $seed"

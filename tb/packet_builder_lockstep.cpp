@@ -208,7 +208,11 @@ const std::vector<std::string> Ready = {"filled.ready", "direct.ready"};
 INSTANTIATE_TEST_SUITE_P(
     planted, packet_builder_mutant,
     testing::Values(planted{"masks", Bytes}, planted{"last_line", Bytes}, planted{"store", Bytes},
-                    planted{"cnp", Bytes}, planted{"spoof", AnyOutput}, planted{"stale", AnyOutput},
+                    planted{"cnp", Bytes},
+                    planted{"version",
+                            {"frame.length", "loopback.length", "frame.data", "loopback.data",
+                             "filled.ready", "direct.ready"}},
+                    planted{"spoof", AnyOutput}, planted{"stale", AnyOutput},
                     planted{"route", AnyOutput}, planted{"order", Ready},
                     planted{"timing",
                             {"frame.valid", "loopback.valid", "frame.visible", "loopback.visible"}},

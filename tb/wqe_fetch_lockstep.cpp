@@ -210,6 +210,10 @@ INSTANTIATE_TEST_SUITE_P(
                     planted{"backpressure", {"reads.valid", "doorbells.ready"}},
                     planted{"arbiter", {"refetches.ready"}},
                     planted{"stale", {"reads.visible", "reads.valid", "wqes.valid"}},
+                    planted{"unfinished",
+                            {"reads.valid", "reads.visible", "reads.address", "wqes.valid",
+                             "context_reads.valid"}},
+                    planted{"last_read", {"context_reads.valid", "wqes.valid"}},
                     planted{"busy", {"reads.valid"}}),
     [](const auto& run) { return std::string(run.param.variant); });
 

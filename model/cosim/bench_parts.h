@@ -27,7 +27,24 @@ class pattern_gate {
   pattern_gate(bench_pattern pattern, std::uint64_t seed, std::string_view path)
       : pattern_(pattern), salt_(random_stream(seed, path).next()) {}
 
+  /// Of `parties` that take turns, number `turn`: in most stretches one of them only is slow, at
+  /// random, so that what it holds up shows. Of all parties alike `seed` is the same.
+  pattern_gate take_turns(std::uint64_t seed, unsigned turn, unsigned parties) const {
+    pattern_gate result = *this;
+    result.turn_salt_ = random_stream(seed, "turns").next();
+    result.turn_ = turn;
+    result.parties_ = parties;
+    return result;
+  }
+
   [[nodiscard]] bool open(cycle_t t) const {
+    if (parties_ != 0 && pattern_ == bench_pattern::random) {
+      // One after the last: nobody is slow; and one more: all of them are.
+      const std::uint64_t slow = mix(t / TurnCycles, turn_salt_) % (parties_ + 2);
+      if (slow != turn_ && slow != parties_ + 1) {
+        return true;
+      }
+    }
     switch (pattern_) {
       case bench_pattern::none:
         return true;
@@ -42,19 +59,24 @@ class pattern_gate {
  private:
   /// Long stretches of either kind as well as short ones, so that queues fill up and run dry.
   [[nodiscard]] bool coin(cycle_t t) const {
-    const std::uint64_t stretch = mix(t / 256);
+    const std::uint64_t stretch = mix(t / 256, salt_);
     const std::uint64_t open_of_8 = 1 + stretch % 8;
-    return mix(t ^ 0x5bd1e995ULL << 32) % 8 < open_of_8;
+    return mix(t ^ 0x5bd1e995ULL << 32, salt_) % 8 < open_of_8;
   }
 
-  [[nodiscard]] std::uint64_t mix(std::uint64_t x) const {
-    x = (x ^ salt_) * 0x9e3779b97f4a7c15ULL;
+  static std::uint64_t mix(std::uint64_t x, std::uint64_t salt) {
+    x = (x ^ salt) * 0x9e3779b97f4a7c15ULL;
     x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93ULL;
     return x ^ (x >> 32);
   }
 
+  static constexpr cycle_t TurnCycles = 2048;
+
   bench_pattern pattern_;
   std::uint64_t salt_;
+  std::uint64_t turn_salt_ = 0;
+  unsigned turn_ = 0;
+  unsigned parties_ = 0;  ///< 0: it takes no turns
 };
 
 /// What differs from a good context in one bit shows which bits are looked at.

@@ -85,14 +85,14 @@ class path_ram final : public stage {
  public:
   path_ram(const char* name, sim_context& context, const world& what, const moving_parts& parts,
            stream<context_read>& in, stream<context_line>& out, bench_pattern pattern,
-           std::uint64_t seed)
+           std::uint64_t seed, pattern_gate gate)
       : stage(name, context, "qpc_ram"),
         what_(what),
         parts_(parts),
         in_(in),
         out_(out),
         pattern_(pattern),
-        gate_(pattern, seed, this->name()),
+        gate_(gate),
         random_(seed, this->name()) {
     in.to(*this, site());
     out.from(*this, site());
@@ -267,6 +267,7 @@ class drop_watch final : public stream_tap<packet_item>, public stream_tap<conte
         break;
     }
     cover_.hit_if(!port.spoof_check, "pass.unchecked");
+    cover_.hit_if(path.ip_version != 4 && path.ip_version != 6, "pass.other_version");
     if (port.spoof_check) {
       cover_.hit_if(!port.sources.empty(), "pass.listed");
       cover_.hit(path.smac != 0 ? "pass.own_mac" : "pass.port_mac");
@@ -349,11 +350,17 @@ lockstep_report run_packet_builder_bench(const lockstep_options& options) {
   const world what(options.seed);
   moving_parts parts(context);
   packet_builder_traffic maker(nic.buffers, options.seed, cover);
+
+  enum party_e : unsigned { Source, Paths, Wire, Back, Parties };
+
+  const auto gate = [&](bench_pattern pattern, const char* path, party_e turn) {
+    return pattern_gate(pattern, options.seed, path).take_turns(options.seed, turn, Parties);
+  };
   packet_feeder source("source", context, filled, direct, maker, parts,
-                       {options.source, options.seed, "source"}, options.seed,
-                       options.transactions);
+                       gate(options.source, "source", Source), options.seed, options.transactions);
   administrator admin("admin", context, parts, options.seed, cover);
-  path_ram paths("paths", context, what, parts, reads, lines, options.sink, options.seed);
+  path_ram paths("paths", context, what, parts, reads, lines, options.sink, options.seed,
+                 gate(options.sink, "paths", Paths));
   drop_watch drops(context, filled, direct, lines, parts, cover);
 
   lockstep_report report;
@@ -363,10 +370,8 @@ lockstep_report run_packet_builder_bench(const lockstep_options& options) {
     frames_seen.see(frame);
     context.trace.release(frame.trace);
   };
-  bench_sink<frame_item> wire("wire", context, frames, {options.sink, options.seed, "wire"},
-                              arrived);
-  bench_sink<frame_item> back("back", context, looped, {options.sink, options.seed, "back"},
-                              arrived);
+  bench_sink<frame_item> wire("wire", context, frames, gate(options.sink, "wire", Wire), arrived);
+  bench_sink<frame_item> back("back", context, looped, gate(options.sink, "back", Back), arrived);
   digest.each_message(
       [&](const message_record& message) { see_waits(cover, context.trace, message); });
 

@@ -49,7 +49,7 @@ std::uint64_t some_destination(random_stream& random) {
 }
 
 constexpr std::uint16_t vlan_of(unsigned port) {
-  return static_cast<std::uint16_t>(100 + port);
+  return static_cast<std::uint16_t>(1 + (0x9a5 + port * 0x2b3) % 4094);
 }
 
 }  // namespace
@@ -73,7 +73,10 @@ packet_builder_world::packet_builder_world(std::uint64_t seed) {
   for (unsigned qpn = 0; qpn < Qps; ++qpn) {
     const unsigned own = function_of(qpn);
     qpc_address& path = paths[qpn];
-    path.ip_version = random.chance(1, 2) ? 6 : 4;
+    // What is not 6 is 4.
+    path.ip_version = static_cast<std::uint8_t>(random.chance(1, 8)   ? random.below(16)
+                                                : random.chance(1, 2) ? 6
+                                                                      : 4);
     path.vlan_valid = random.chance(1, 2) ? 1 : 0;
     path.vlan_id =
         random.chance(7, 8) ? vlan_of(own) : static_cast<std::uint16_t>(random.below(4096));
@@ -95,12 +98,13 @@ packet_builder_world::packet_builder_world(std::uint64_t seed) {
     path.remote_qpn = static_cast<std::uint32_t>(random.below(1U << 24));
     const std::uint64_t claim = random.below(8);
     path.smac = claim < 3 ? 0 : claim < 7 ? mac_of(own) : random.next() & 0xffffffffffff;
-    claim_all_but_one(qpn / Functions, own, path);
+    claim_all_but_one(qpn / Functions, own, random, path);
   }
 }
 
-/// Some QPs of every function claim what is the function's own but for one thing.
-void packet_builder_world::claim_all_but_one(unsigned which, unsigned own, qpc_address& path) {
+/// Some QPs of every function claim what is the function's own but for one thing, or one bit of it.
+void packet_builder_world::claim_all_but_one(unsigned which, unsigned own, random_stream& random,
+                                             qpc_address& path) {
   constexpr unsigned Kinds = 5;
   if (which >= Kinds) {
     return;
@@ -111,10 +115,10 @@ void packet_builder_world::claim_all_but_one(unsigned which, unsigned own, qpc_a
   path.gid_index = 0;
   switch (which) {
     case 0:
-      path.vlan_id ^= 1;
+      path.vlan_id ^= 1U << random.below(12);
       break;
     case 1:
-      path.smac ^= 1;
+      path.smac ^= std::uint64_t{1} << random.below(48);
       break;
     case 2:
       path.gid_index = EmptyAddress;
@@ -127,7 +131,8 @@ void packet_builder_world::claim_all_but_one(unsigned which, unsigned own, qpc_a
   }
   path.src_ip = address_of(own, path.gid_index);
   if (which == Kinds - 1) {
-    path.src_ip[0] ^= 1;
+    path.src_ip[random.below(path.src_ip.size())] ^=
+        static_cast<std::uint8_t>(1U << random.below(8));
   }
 }
 

@@ -40,7 +40,10 @@ struct packet_builder_world {
     return Services[qpn / Functions % Services.size()];
   }
 
-  static std::uint64_t mac_of(unsigned port) { return 0x020000000100ULL + port; }
+  /// Any bits but the two that make it a local address of one station.
+  static constexpr std::uint64_t mac_of(unsigned port) {
+    return ((port + 1) * 0x9e3779b97f4a7c15ULL >> 16 & 0xfcffffffffffULL) | 0x020000000000ULL;
+  }
 
   static std::array<std::uint8_t, 16> address_of(unsigned port, unsigned index);
 
@@ -51,7 +54,8 @@ struct packet_builder_world {
   std::array<qpc_address, Qps> paths{};
 
  private:
-  static void claim_all_but_one(unsigned which, unsigned own, qpc_address& path);
+  static void claim_all_but_one(unsigned which, unsigned own, random_stream& random,
+                                qpc_address& path);
 };
 
 class packet_builder_traffic {

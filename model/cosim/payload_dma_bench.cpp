@@ -26,13 +26,13 @@ class key_ram final : public stage {
  public:
   key_ram(const char* name, sim_context& context, const payload_dma_contexts& what,
           stream<context_read>& in, stream<context_line>& out, bench_pattern pattern,
-          std::uint64_t seed)
+          std::uint64_t seed, pattern_gate gate)
       : stage(name, context, "qpc_ram"),
         what_(what),
         in_(in),
         out_(out),
         pattern_(pattern),
-        gate_(pattern, seed, this->name()),
+        gate_(gate),
         random_(seed, this->name()) {
     in.to(*this, site());
     out.from(*this, site());
@@ -71,15 +71,18 @@ class key_ram final : public stage {
 };
 
 /// Reads host memory; answers come in the order in which they are ready, and a few have failed.
+/// From stretch to stretch it has other habits, so that packets are complete one by one, many at
+/// once, or not before all of their reads have left.
 class host_reads final : public stage {
  public:
   host_reads(const char* name, sim_context& context, stream<dma_read>& in,
-             stream<dma_read_done>& out, bench_pattern pattern, std::uint64_t seed, coverage& cover)
+             stream<dma_read_done>& out, bench_pattern pattern, std::uint64_t seed,
+             pattern_gate gate, coverage& cover)
       : stage(name, context, "dma_engine"),
         in_(in),
         out_(out),
         pattern_(pattern),
-        gate_(pattern, seed, this->name()),
+        gate_(gate),
         random_(seed, this->name()),
         cover_(cover),
         order_(context.trace.intern("order")) {
@@ -97,7 +100,7 @@ class host_reads final : public stage {
   void evaluate(cycle_t t) override {
     if (in_.takeable(t)) {
       if (gate_.open(t)) {
-        const cycle_t due = t + delay();
+        const cycle_t due = t + delay(t);
         pending_.emplace(due, pending{in_.take(t), t});
         wake(due);
       } else {
@@ -130,7 +133,7 @@ class host_reads final : public stage {
     done.trace =
         context_.trace.wait(read.trace, site(), order_, time_of(answered.taken), time_of(t));
     done.cookie = read.cookie;
-    if (random_.chance(1, 100)) {
+    if (random_.chance(1, failing_ ? 4 : 100)) {
       done.status = static_cast<dma_status>(random_.between(1, 4));
     }
     static constexpr const char* Bins[] = {"read.ok", "read.unsupported_request",
@@ -146,11 +149,25 @@ class host_reads final : public stage {
     out_.push(t, 1, done);
   }
 
-  cycle_t delay() {
+  enum class habit_e : std::uint8_t { quick, lagging, slow, count_ };
+
+  cycle_t delay(cycle_t t) {
     if (pattern_ != bench_pattern::random) {
       return 20;
     }
-    return random_.chance(1, 300) ? 1 + random_.below(3000) : 1 + random_.below(60);
+    if (t >= habit_ends_) {
+      habit_ends_ = t + 2000;
+      habit_ = static_cast<habit_e>(random_.below(static_cast<std::uint64_t>(habit_e::count_)));
+      failing_ = random_.chance(1, 4);
+    }
+    switch (habit_) {
+      case habit_e::lagging:
+        return random_.chance(1, 24) ? 300 + random_.below(600) : 1 + random_.below(20);
+      case habit_e::slow:
+        return 200 + random_.below(700);
+      default:
+        return random_.chance(1, 300) ? 1 + random_.below(3000) : 1 + random_.below(60);
+    }
   }
 
   stream<dma_read>& in_;
@@ -160,6 +177,9 @@ class host_reads final : public stage {
   random_stream random_;
   coverage& cover_;
   name_id order_;
+  habit_e habit_ = habit_e::quick;
+  cycle_t habit_ends_ = 0;
+  bool failing_ = false;  ///< many reads fail
   std::multimap<cycle_t, pending> pending_;
 };
 
@@ -245,14 +265,22 @@ lockstep_report run_payload_dma_bench(const lockstep_options& options) {
   const payload_dma_contexts what(options.seed);
   payload_dma_traffic maker(what, nic.buffers, options.seed, cover);
   std::map<std::uint64_t, std::vector<payload_dma_traffic::range>> expected;
+
+  enum party_e : unsigned { Source, Host, Keys, Sink, Notes, Parties };
+
+  const auto gate = [&](bench_pattern pattern, const char* path, party_e turn) {
+    return pattern_gate(pattern, options.seed, path).take_turns(options.seed, turn, Parties);
+  };
   packet_feeder source("source", context, packets, maker, expected,
-                       {options.source, options.seed, "source"}, options.transactions);
-  host_reads host("host", context, reads, done, options.sink, options.seed, cover);
-  key_ram keys("keys", context, what, key_reads, key_lines, options.sink, options.seed);
+                       gate(options.source, "source", Source), options.transactions);
+  host_reads host("host", context, reads, done, options.sink, options.seed,
+                  gate(options.sink, "host", Host), cover);
+  key_ram keys("keys", context, what, key_reads, key_lines, options.sink, options.seed,
+               gate(options.sink, "keys", Keys));
 
   lockstep_report report;
   bench_sink<packet_item> sink(
-      "sink", context, filled, {options.sink, options.seed, "sink"},
+      "sink", context, filled, gate(options.sink, "sink", Sink),
       [&](cycle_t t, const packet_item& packet) {
         ++report.transactions;
         report.cycles = t;
@@ -265,7 +293,7 @@ lockstep_report run_payload_dma_bench(const lockstep_options& options) {
         }
         context.trace.release(packet.trace);
       });
-  bench_sink<payload_left> notes("notes", context, left, {options.sink, options.seed, "notes"},
+  bench_sink<payload_left> notes("notes", context, left, gate(options.sink, "notes", Notes),
                                  [&](cycle_t /*t*/, const payload_left& note) {
                                    cover.hit(note.response ? "note.response" : "note.request");
                                    cover.hit_if(note.status != dma_status::ok, "note.failed");

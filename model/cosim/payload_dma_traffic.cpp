@@ -9,6 +9,12 @@ namespace carillon {
 
 namespace {
 
+constexpr std::uint8_t SmallestPage = 12;  ///< log2 of its bytes
+constexpr unsigned LargePages = 28;        ///< sizes above it
+
+constexpr std::uint32_t LongestEntry = 0x7fffffff;
+constexpr std::uint32_t LongEntry = 1U << 24;
+
 constexpr std::uint64_t scramble(std::uint64_t x) {
   x = (x + 0x9e3779b97f4a7c15ULL) * 0xbf58476d1ce4e5b9ULL;
   return x ^ (x >> 29);
@@ -21,7 +27,7 @@ constexpr std::uint64_t scramble(std::uint64_t x) {
 
 payload_dma_contexts::payload_dma_contexts(std::uint64_t seed) {
   random_stream random(seed, "payload_dma_bench/keys");
-  static constexpr std::array<std::uint8_t, 8> PageSizes = {12, 12, 12, 13, 14, 16, 21, 31};
+  const unsigned turn = static_cast<unsigned>(random.below(LargePages));
   functions = {0, 1, static_cast<std::uint16_t>(random.between(2, 0x7fff)),
                static_cast<std::uint16_t>(random.between(0x8000, 0xffff))};
   for (unsigned i = 0; i < Keys; ++i) {
@@ -38,7 +44,7 @@ payload_dma_contexts::payload_dma_contexts(std::uint64_t seed) {
     if (i < Paged) {
       key.contiguous = 1;
       key.phys_base = random.next() >> 4;
-      key.len = random.between(1U << 13, 1U << 20);
+      key.len = (std::uint64_t{1} << random.between(13, 42)) + random.below(1U << 20);
       if (i >= Whole) {
         key.length64 = 1;
         key.start_addr = 0;
@@ -46,21 +52,27 @@ payload_dma_contexts::payload_dma_contexts(std::uint64_t seed) {
       }
       continue;
     }
-    key.log_page_size = PageSizes[i / Functions % PageSizes.size()];
+    // Of the rows every third has pages of 4 KiB; the others have each larger size once.
+    const unsigned row = (i - Paged) / Functions;
+    const unsigned nth = (row - row / 3 - 1) * Functions + i % Functions;
+    key.log_page_size = static_cast<std::uint8_t>(
+        row % 3 == 0 ? SmallestPage : SmallestPage + 1 + (nth + turn) % LargePages);
     // A line has eight entries, and a number of 24 bits.
-    key.mtt_base = static_cast<std::uint32_t>(random.below(1U << 11) << 16 | i * ListEntries) +
+    key.mtt_base = static_cast<std::uint32_t>(random.below(1U << 7) << 20 | i * ListEntries) +
                    static_cast<std::uint32_t>(random.below(8));
-    key.len = (std::uint64_t{1} << key.log_page_size) * random.between(2, 40) + random.below(4096);
+    // Short lists as often as long ones.
+    const std::uint64_t page = std::uint64_t{1} << key.log_page_size;
+    key.len = page * random.between(2, 2U << random.below(13)) + random.below(page);
   }
 }
 
 std::uint64_t payload_dma_contexts::entry(std::uint32_t index) const {
   const unsigned log_page = keys[index / ListEntries % Keys].log_page_size;
   const std::uint64_t mark = scramble(index);
-  // Four pages in a row, some of them over the end of a line; page bits below the page's size are
-  // of no meaning.
-  const std::uint64_t row = index + 1;
-  const std::uint64_t page = (scramble(row / 4) << 40) + (row % 4 << log_page);
+  // Four pages in a row, in some lines over the line's end; page bits below the page's size are of
+  // no meaning.
+  const std::uint64_t row = index + index / 32 % 2;
+  const std::uint64_t page = (scramble(row / 4) << 2 | row % 4) << log_page;
   const std::uint64_t low = mark & ((std::uint64_t{1} << log_page) - 1) & ~std::uint64_t{3};
   return page | low | MttWriteEnable | ((mark >> 32 & 63) != 0 ? MttReadEnable : 0);
 }
@@ -143,18 +155,30 @@ std::uint32_t payload_dma_traffic::pick_payload() {
 
 unsigned payload_dma_traffic::pick_segments() {
   if (phase_ == phase_e::many_segments || phase_ == phase_e::paged_many) {
-    return static_cast<unsigned>(random_.between(20, MaxSge));
+    return random_.chance(1, 3) ? MaxSge : static_cast<unsigned>(random_.between(20, MaxSge));
   }
-  if (phase_ == phase_e::tiny || phase_ == phase_e::big) {
+  if (phase_ == phase_e::tiny) {
+    return random_.chance(1, 2) ? 1 : static_cast<unsigned>(random_.between(1, 3));
+  }
+  if (phase_ == phase_e::big) {
     return 1;
   }
   return random_.chance(1, 4) ? static_cast<unsigned>(random_.between(1, MaxSge))
                               : static_cast<unsigned>(random_.between(1, 3));
 }
 
+/// As often 2 bytes as 2 GiB.
+std::uint32_t payload_dma_traffic::pick_distance() {
+  return static_cast<std::uint32_t>(
+      random_.between(1, (std::uint64_t{2} << random_.below(30)) - 1));
+}
+
 payload_dma_traffic::made payload_dma_traffic::make() {
-  if (count_++ % 256 == 0) {
+  ++count_;
+  if (phase_left_-- == 0) {
     phase_ = static_cast<phase_e>(random_.below(static_cast<std::uint64_t>(phase_e::count_)));
+    phase_left_ = phase_ == phase_e::tiny ? 1023 : 255;
+    spoiling_ = random_.chance(1, 4);
   }
   made of;
   packet_item& item = of.packet;
@@ -241,19 +265,23 @@ void payload_dma_traffic::make_list(made& of) {
   std::uint64_t offset = 0;
   // Entries before the packet's first byte, some of no bytes.
   const unsigned spare = MaxSge - entries;
-  unsigned left_over = static_cast<unsigned>(random_.below(spare + 1));
-  while (left_over != 0 && random_.chance(2, 3)) {
+  const bool all_before = random_.chance(1, 8);
+  unsigned left_over = all_before ? spare : static_cast<unsigned>(random_.below(spare + 1));
+  while (left_over != 0 && (all_before || random_.chance(2, 3))) {
     --left_over;
     std::uint32_t length = static_cast<std::uint32_t>(random_.below(9000));
     if (random_.chance(1, 3)) {
       length = 0;
       cover_.hit("list.empty_entry");
     }
-    if (random_.chance(1, 200) && offset < (1U << 30)) {
-      length = 0x7fffffff - static_cast<std::uint32_t>(random_.below(4096));
-      cover_.hit("list.beyond_two_gib");
+    if (random_.chance(1, 12) && offset < (1U << 30)) {
+      length = random_.chance(1, 16)
+                   ? LongestEntry - static_cast<std::uint32_t>(random_.below(4096))
+                   : pick_distance();
     }
     offset += length;
+    cover_.hit_if(length >= LongEntry, "list.long_entry");
+    cover_.hit_if(offset >= (1ULL << 31), "list.beyond_two_gib");
     add(other(length));
     cover_.hit_if(length != 0, "list.starts_behind_entries");
   }
@@ -261,14 +289,24 @@ void payload_dma_traffic::make_list(made& of) {
     range piece = pick_range(cuts[i + 1] - cuts[i], item.paged);
     of.ranges.push_back(piece);
     if (i == 0 && random_.chance(1, 2)) {
-      const auto before = static_cast<std::uint32_t>(random_.between(1, 5000));
+      auto before = static_cast<std::uint32_t>(random_.between(1, 5000));
+      if (const std::uint32_t far = pick_distance(); far <= LongestEntry - piece.length &&
+                                                     offset + far < (1ULL << 32) - 8192 &&
+                                                     random_.chance(1, 3)) {
+        before = far;
+      }
+      cover_.hit_if(before >= LongEntry, "list.starts_far_inside");
       piece.address -= before;
       piece.length += before;
       offset += before;
       cover_.hit("list.starts_inside");
     }
     if (i + 2 == cuts.size() && random_.chance(1, 2)) {
-      piece.length += static_cast<std::uint32_t>(random_.between(1, 5000));
+      const std::uint32_t room = LongestEntry - piece.length;
+      const std::uint32_t behind = random_.chance(1, 3)
+                                       ? pick_distance()
+                                       : static_cast<std::uint32_t>(random_.between(1, 5000));
+      piece.length += std::min(behind, room);
       cover_.hit("list.ends_inside");
     }
     add(piece);
@@ -283,6 +321,7 @@ void payload_dma_traffic::make_list(made& of) {
     add(other(static_cast<std::uint32_t>(random_.below(9000))));
     cover_.hit("list.entries_behind");
   }
+  cover_.hit_if(all_before && of.ranges.size() == 1, "list.last_entry");
   cover_.hit(of.ranges.size() == 1        ? "list.one_piece"
              : of.ranges.size() == MaxSge ? "list.most_pieces"
                                           : "list.some_pieces");
@@ -318,8 +357,8 @@ payload_dma_traffic::range payload_dma_traffic::pick_range(std::uint32_t length,
   result.key = key_value(index);
   const std::uint64_t room = key.length64 != 0 ? std::uint64_t{1} << 50 : key.len - length;
   result.address = key.start_addr + random_.below(room + 1);
-  if (key.contiguous == 0 && random_.chance(1, 2)) {
-    // Over the end of a page.
+  if (key.contiguous == 0 && random_.chance(phase_ == phase_e::paged_many ? 7 : 4, 8)) {
+    // Over the end of a page, so that a packet may be more pieces than entries.
     const std::uint64_t page = std::uint64_t{1} << key.log_page_size;
     const std::uint64_t end = (result.address & ~(page - 1)) + page;
     const std::uint64_t at = end - 1 - random_.below(length);
@@ -328,8 +367,8 @@ payload_dma_traffic::range payload_dma_traffic::pick_range(std::uint32_t length,
     }
   }
   cover_.hit(key.length64 != 0 ? "key.whole" : key.contiguous != 0 ? "key.contiguous" : "key.list");
-  const bool often = phase_ == phase_e::mixed;
-  if (random_.chance(1, often ? 12 : 400)) {
+  const unsigned seldom = phase_ == phase_e::mixed ? 12 : spoiling_ ? 24 : 400;
+  if (random_.chance(1, seldom)) {
     spoil(result);
   }
   return result;
@@ -407,12 +446,15 @@ void payload_dma_traffic::cover_pages(const range& each) {
       (what_.entry(first) & ~(page - 1)) + page == (what_.entry(last) & ~(page - 1));
   cover_.hit(first == last ? "pages.one" : lines ? "pages.two_lines" : "pages.two");
   cover_.hit_if(first != last && joined, lines ? "pages.joined_over_lines" : "pages.joined");
+  cover_.hit_if(first != last && lines && !joined, "pages.two_lines_apart");
+  cover_.hit_if(first - key.mtt_base >= 512, "pages.far");
   cover_.hit_if(!readable(first), "pages.unreadable");
   cover_.hit_if(first != last && readable(first) && !readable(last), "pages.second_unreadable");
   cover_.hit_if(!what_.line_exists(first / 8), "pages.line_missing");
   cover_.hit_if(lines && what_.line_exists(first / 8) && !what_.line_exists(last / 8),
                 "pages.second_line_missing");
   cover_.hit_if(key.log_page_size > 16, "pages.large");
+  cover_.hit_if(key.log_page_size > 31, "pages.huge");
 }
 
 }  // namespace carillon

@@ -17,12 +17,13 @@
 namespace carillon {
 
 /// Keys and translation lines. The low bits of a key's number are k, those of its page list's first
-/// entry are k * ListEntries and a bit; above them is anything. Four pages at a time follow each
-/// other in IOVA space, a few pages may not be read, and a few lines are not there.
+/// entry are k * ListEntries and a bit; above them is anything. Pages are of every size from 4 KiB
+/// to 1 TiB, which is more than a command makes. Four pages at a time follow each other in IOVA
+/// space, a few pages may not be read, and a few lines are not there.
 struct payload_dma_contexts {
   static constexpr unsigned Functions = 4;
   static constexpr unsigned Keys = 64;
-  static constexpr unsigned ListEntries = 1024;
+  static constexpr unsigned ListEntries = 1U << 14;
 
   // The first key of each kind; which function a key belongs to is the remainder by Functions.
   static constexpr unsigned Invalid = 0;
@@ -82,6 +83,7 @@ class payload_dma_traffic {
   enum class phase_e : std::uint8_t { mixed, tiny, big, many_segments, paged, paged_many, count_ };
 
   std::uint32_t pick_payload();
+  std::uint32_t pick_distance();
   unsigned pick_segments();
   range pick_range(std::uint32_t length, bool paged);
   void spoil(range& of);
@@ -95,7 +97,9 @@ class payload_dma_traffic {
   coverage& cover_;
   std::uint64_t count_ = 0;
   phase_e phase_ = phase_e::mixed;
-  unsigned owner_ = 0;  ///< of the packet that is made, as a remainder of keys
+  unsigned phase_left_ = 0;  ///< packets of it to come
+  bool spoiling_ = false;    ///< many ranges of the phase cannot be read
+  unsigned owner_ = 0;       ///< of the packet that is made, as a remainder of keys
 };
 
 }  // namespace carillon

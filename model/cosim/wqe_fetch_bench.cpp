@@ -29,11 +29,11 @@ class bench_host final : public stage {
   };
 
   bench_host(const char* name, sim_context& context, wqe_fetch_traffic& what, const ports& io,
-             const lockstep_options& options)
+             const lockstep_options& options, pattern_gate gate)
       : stage(name, context, "bench"),
         what_(what),
         io_(io),
-        gate_(options.source, options.seed, this->name()),
+        gate_(gate),
         pauses_(options.seed, this->name()),
         left_(options.transactions) {
     io.doorbells.from(*this, site());
@@ -53,13 +53,13 @@ class bench_host final : public stage {
     what_.catch_up(t);
     if (t >= next_command_ && io_.commands.has_credit(t)) {
       io_.commands.push(t, 1, what_.make_command(t));
-      next_command_ = t + pause(8, 300);
+      next_command_ = t + pause(8, hectic(t) ? 60 : 300);
     }
     if (t >= next_refetch_ && io_.refetches.has_credit(t)) {
       if (auto item = what_.make_refetch()) {
         io_.refetches.push(t, 1, *item);
       }
-      next_refetch_ = t + pause(16, 100);
+      next_refetch_ = t + pause(16, hectic(t) ? 12 : 100);
     }
     if (gate_.open(t) && io_.doorbells.has_credit(t)) {
       if (auto bell = what_.make_doorbell()) {
@@ -69,6 +69,9 @@ class bench_host final : public stage {
       }
     }
   }
+
+  /// Queues come and go.
+  static bool hectic(cycle_t t) { return t / 8192 % 3 == 1; }
 
   /// Sometimes none.
   cycle_t pause(unsigned often, cycle_t most) {
@@ -89,13 +92,13 @@ class context_ram final : public stage {
  public:
   context_ram(const char* name, sim_context& context, wqe_fetch_traffic& what,
               stream<context_read>& in, stream<context_line>& out, bench_pattern pattern,
-              std::uint64_t seed)
+              std::uint64_t seed, pattern_gate gate)
       : stage(name, context, "qpc_ram"),
         what_(what),
         in_(in),
         out_(out),
         pattern_(pattern),
-        gate_(pattern, seed, this->name()),
+        gate_(gate),
         random_(seed, this->name()) {
     in.to(*this, site());
     out.from(*this, site());
@@ -132,13 +135,14 @@ class context_ram final : public stage {
 class host_memory final : public stage {
  public:
   host_memory(const char* name, sim_context& context, wqe_fetch_traffic& what, stream<dma_read>& in,
-              stream<dma_read_done>& out, bench_pattern pattern, std::uint64_t seed)
+              stream<dma_read_done>& out, bench_pattern pattern, std::uint64_t seed,
+              pattern_gate gate)
       : stage(name, context, "dma_engine"),
         what_(what),
         in_(in),
         out_(out),
         pattern_(pattern),
-        gate_(pattern, seed, this->name()),
+        gate_(gate),
         random_(seed, this->name()) {
     in.to(*this, site());
     out.from(*this, site());
@@ -154,7 +158,7 @@ class host_memory final : public stage {
         // At times in order, at times not at all.
         latency = 1 + random_.below(t / 2048 % 2 == 0 ? 20 : 300);
       }
-      answers_.emplace(t + latency, std::pair(t, what_.answer(t, read)));
+      answers_.emplace(t + latency, std::pair(t, what_.answer(t, read, answers_.size())));
     }
     if (!answers_.empty() && answers_.begin()->first <= t) {
       CARILLON_CHECK(out_.has_credit(t), "an answer without room, cycle {}", t);
@@ -214,10 +218,19 @@ lockstep_report run_wqe_fetch_bench(const lockstep_options& options) {
   wqe_fetch_traffic what(nic.buffers, options.seed, cover);
   lockstep_report report;
   report.transactions = options.transactions;
-  const bench_host host("host", context, what, {doorbells, commands, refetches}, options);
-  context_ram ram("ram", context, what, context_reads, context_lines, options.sink, options.seed);
-  host_memory memory("memory", context, what, reads, done, options.sink, options.seed);
-  bench_sink<wqe_item> sink("sink", context, wqes, {options.sink, options.seed, "sink"},
+
+  enum party_e : unsigned { Host, Ram, Memory, Sink, Parties };
+
+  const auto gate = [&](bench_pattern pattern, const char* path, party_e turn) {
+    return pattern_gate(pattern, options.seed, path).take_turns(options.seed, turn, Parties);
+  };
+  const bench_host host("host", context, what, {doorbells, commands, refetches}, options,
+                        gate(options.source, "host", Host));
+  context_ram ram("ram", context, what, context_reads, context_lines, options.sink, options.seed,
+                  gate(options.sink, "ram", Ram));
+  host_memory memory("memory", context, what, reads, done, options.sink, options.seed,
+                     gate(options.sink, "memory", Memory));
+  bench_sink<wqe_item> sink("sink", context, wqes, gate(options.sink, "sink", Sink),
                             [&](cycle_t t, const wqe_item& wqe) {
                               report.cycles = t;
                               what.see(t, wqe);

@@ -1,6 +1,7 @@
 #include "cosim/wqe_fetch_traffic.h"
 
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "common/error.h"
@@ -16,6 +17,7 @@ namespace spec = stage_spec::wqe_fetch;
 
 constexpr unsigned LongestBurst = 4;  ///< WQEBBs
 constexpr std::uint64_t PageBytes = 4096;
+constexpr unsigned Few = 6;
 
 constexpr std::array Sizes = {0U, 1U, 2U, 3U, 4U, 5U, 6U, 6U, 6U, 7U, 8U, 12U};
 
@@ -30,7 +32,8 @@ wqe_fetch_traffic::wqe_fetch_traffic(buffer_pool& buffers, std::uint64_t seed, c
       random_(seed, "wqe_fetch_bench/host"),
       contexts_(seed, "wqe_fetch_bench/contexts"),
       memory_(seed, "wqe_fetch_bench/memory"),
-      cover_(cover) {
+      cover_(cover),
+      content_salt_(random_stream(seed, "wqe_fetch_bench/content").next()) {
   number_queues();
   for (unsigned i = 0; i < Queues; ++i) {
     send_queue& queue = queues_[i];
@@ -45,17 +48,24 @@ wqe_fetch_traffic::send_queue* wqe_fetch_traffic::find(std::uint32_t qpn) {
   return found == queues_.end() ? nullptr : &*found;
 }
 
-/// The first, the last, and others whose number differs from that of one before in one bit.
+/// The first, the last, 64 in a row, and others that differ from one of these in one bit of the
+/// upper half. Those that differ in one bit are near each other.
 void wqe_fetch_traffic::number_queues() {
   constexpr unsigned LogQps = 12;
+  constexpr unsigned LogRow = 6;
   std::vector<std::uint32_t> numbers = {0, 1, 2, 3, 4, 6, 8, (1U << LogQps) - 1};
-  for (unsigned bit = 4; numbers.size() < Queues;) {
-    const auto one = static_cast<std::uint32_t>(random_.below(1U << LogQps));
-    const std::uint32_t other = one ^ 1U << bit;
-    if (std::count(numbers.begin(), numbers.end(), one) == 0 &&
-        std::count(numbers.begin(), numbers.end(), other) == 0) {
-      numbers.insert(numbers.end(), {one, other});
-      bit = bit + 1 < LogQps ? bit + 1 : 4;
+  constexpr unsigned InARow = 1U << LogRow;
+  // Neither the first row nor the last nor one that differs from these in one bit.
+  std::uint32_t row = 0;
+  do {
+    row = static_cast<std::uint32_t>(random_.below(1U << (LogQps - LogRow)));
+  } while (std::popcount(row) < 2 || std::popcount(row) > 4);
+  const std::size_t others = Queues - numbers.size() - InARow;
+  for (std::uint32_t at = 0; at < InARow; ++at) {
+    const std::uint32_t one = row << LogRow | at;
+    numbers.push_back(one);
+    if (at < others) {
+      numbers.push_back(one ^ 1U << (LogRow + random_.below(LogQps - LogRow)));
     }
   }
   for (unsigned i = 0; i < Queues; ++i) {
@@ -96,24 +106,45 @@ std::uint8_t wqe_fetch_traffic::pick_size(unsigned wqebbs) {
                                    random_.below(random_.chance(1, 2) ? std::min(most, 4U) : most));
 }
 
+wqe_fetch_traffic::send_queue& wqe_fetch_traffic::pick() {
+  if (phase_ == phase_e::few) {
+    return queues_[(few_ + random_.below(Few)) % Queues];
+  }
+  return queues_[random_.below(Queues)];
+}
+
 std::optional<doorbell> wqe_fetch_traffic::make_doorbell() {
+  const bool few = phase_ == phase_e::few;
+  const bool single = phase_ == phase_e::single;
+  if (few && random_.chance(7, 8)) {
+    return {};
+  }
+  // More than that is seldom posted, or all queues would be full for the rest of the run.
+  const unsigned most_used = single ? 0 : random_.chance(1, 64) ? ~0U : 12;
+  const auto enough = [&](const send_queue& each) {
+    return each.room() == 0 || each.used() > most_used;
+  };
   send_queue* queue = &pick();
-  for (unsigned tries = 0; queue->room() == 0 && tries < 4; ++tries) {
+  for (unsigned tries = 0; enough(*queue) && tries < 8; ++tries) {
     queue = &pick();
   }
-  if (queue->room() == 0 && random_.chance(7, 8)) {
+  if (enough(*queue) && random_.chance(single ? 63 : 7, single ? 64 : 8)) {
     return {};
   }
   doorbell bell;
   bell.function = queue->function;
   bell.qpn = queue->qpn;
-  if (queue->room() == 0 || random_.chance(1, 20)) {
+  if (queue->room() == 0 || random_.chance(1, few ? 6 : 20)) {
     ring_for_nothing(*queue, bell);
-  } else if (random_.chance(1, 3)) {
+  } else if (random_.chance(1, single ? 20 : 3)) {
     burst(*queue, bell);
   } else {
     const unsigned room = queue->room();
-    const std::uint64_t most = random_.chance(1, 2) ? 2 : random_.chance(7, 8) ? 24 : room;
+    const std::uint64_t most = single                   ? random_.chance(7, 8) ? 1 : 3
+                               : random_.chance(1, 2)   ? 2
+                               : random_.chance(7, 8)   ? (few ? 8 : 24)
+                               : random_.chance(15, 16) ? 64
+                                                        : room;
     const auto wqebbs =
         static_cast<unsigned>(1 + random_.below(std::min<std::uint64_t>(room, most)));
     bell.ds = pick_size(std::min(wqebbs, spec::MaxBeats));
@@ -253,27 +284,39 @@ context_line wqe_fetch_traffic::answer(cycle_t t, const context_read& read) {
   return line;
 }
 
-/// What the control segment says, if a WQE begins there. At times nearly all WQEs are long.
-std::uint8_t wqe_fetch_traffic::size_in_memory(cycle_t t) {
+/// Follows from the cycle, since who asks in it does not know what others of the bench do.
+wqe_fetch_traffic::content_e wqe_fetch_traffic::content(cycle_t t) const {
+  std::uint64_t mixed = (t / 4096 ^ content_salt_) * 0x9e3779b97f4a7c15ULL;
+  mixed ^= mixed >> 32;
+  return static_cast<content_e>(mixed % static_cast<std::uint64_t>(content_e::count_));
+}
+
+/// What the control segment says, if a WQE begins there; `last`: with the read's last WQEBB.
+std::uint8_t wqe_fetch_traffic::size_in_memory(cycle_t t, bool last) {
   if (memory_.chance(1, 40)) {
     return static_cast<std::uint8_t>(memory_.chance(1, 2) ? 0 : MaxWqeUnits);
   }
-  if (t / 4096 % 3 == 2 && memory_.chance(7, 8)) {
+  const content_e now = content(t);
+  const bool tails = now == content_e::tails;
+  if (now != content_e::any && (!tails || last) && memory_.chance(7, 8)) {
     return static_cast<std::uint8_t>(memory_.between(33, MaxWqeUnits));
+  }
+  if (tails) {
+    return static_cast<std::uint8_t>(memory_.between(1, 4));
   }
   return static_cast<std::uint8_t>(memory_.between(1, memory_.chance(1, 2)   ? 4
                                                       : memory_.chance(1, 2) ? 20
                                                                              : MaxWqeUnits));
 }
 
-dma_read_done wqe_fetch_traffic::answer(cycle_t t, const dma_read& read) {
+dma_read_done wqe_fetch_traffic::answer(cycle_t t, const dma_read& read, std::size_t others) {
   const unsigned wqebbs = read.length / WqebbBytes;
   for (unsigned i = 0; i < spec::GrantWqebbs; ++i) {
     std::uint8_t* const block = read.into.data() + i * WqebbBytes;
     for (unsigned at = 0; at < WqebbBytes; ++at) {
       block[at] = static_cast<std::uint8_t>(memory_.next());
     }
-    block[ctrl_seg::at::Ds] = size_in_memory(t);
+    block[ctrl_seg::at::Ds] = size_in_memory(t, i + 1 == wqebbs);
   }
   dma_read_done done{read.trace, read.cookie, dma_status::ok, read.into};
   if (memory_.chance(1, 40)) {
@@ -281,6 +324,8 @@ dma_read_done wqe_fetch_traffic::answer(cycle_t t, const dma_read& read) {
     cover_.hit("read.failed");
   }
   cover_.hit(fmt::format("read.{}", wqebbs));
+  cover_.hit_if(others >= 24, "read.many");
+  cover_.hit_if(read.into.data()[(wqebbs - 1) * WqebbBytes + ctrl_seg::at::Ds] > 32, "read.tail");
   const std::uint64_t end = read.address + read.length;
   cover_.hit_if(end % PageBytes == 0, "read.to_the_page");
   if (const std::uint64_t number = read.address >> 24 & 0xff; number >= 1 && number <= Queues) {
@@ -312,6 +357,13 @@ void wqe_fetch_traffic::see(cycle_t t, const wqe_item& wqe) {
 }
 
 void wqe_fetch_traffic::catch_up(cycle_t t) {
+  if (t >= phase_ends_) {
+    const auto draw = [&](auto count) { return random_.below(static_cast<std::uint64_t>(count)); };
+    phase_ = static_cast<phase_e>(draw(phase_e::count_));
+    // What was posted before has to be fetched before reads are short.
+    phase_ends_ = t + (phase_ == phase_e::single ? 8192 : 2048);
+    few_ = static_cast<unsigned>(draw(Queues));
+  }
   while (!seen_.empty() && seen_.front().cycle < t) {
     const seen_wqe wqe = seen_.pop();
     send_queue* const queue = find(wqe.qpn);

@@ -28,14 +28,23 @@ class wqe_fetch_traffic {
   /// Nothing if the queue that was drawn has nowhere to go.
   std::optional<refetch> make_refetch();
   context_line answer(cycle_t t, const context_read& read);
-  /// Fills in what lies at the read's address in cycle t.
-  dma_read_done answer(cycle_t t, const dma_read& read);
+  /// Fills in what lies at the read's address in cycle t, when others are under way.
+  dma_read_done answer(cycle_t t, const dma_read& read, std::size_t others);
   /// A WQE came out.
   void see(cycle_t t, const wqe_item& wqe);
 
  private:
   /// More than may have an unfinished WQE, or a read under way.
-  static constexpr unsigned Queues = 56;
+  static constexpr unsigned Queues = 128;
+
+  /// What the host does for a while: it fills all queues; posts now and then, to a few queues,
+  /// nearly all of which is fetched before it posts again; or posts single WQEBBs to queues that
+  /// are empty, so that reads are short and many.
+  enum class phase_e : std::uint8_t { full, few, single, count_ };
+
+  /// What it has posted: anything; nearly nothing but long WQEs; short ones, and a long one where a
+  /// read ends, so that many queues have an unfinished WQE of a single WQEBB.
+  enum class content_e : std::uint8_t { any, long_wqes, tails, count_ };
 
   /// What the host knows of a send queue.
   struct send_queue {
@@ -68,7 +77,7 @@ class wqe_fetch_traffic {
     std::uint8_t epoch = 0;
   };
 
-  send_queue& pick() { return queues_[random_.below(Queues)]; }
+  send_queue& pick();
 
   send_queue* find(std::uint32_t qpn);
   void number_queues();
@@ -77,7 +86,8 @@ class wqe_fetch_traffic {
   std::uint8_t pick_size(unsigned wqebbs);
   void ring_for_nothing(send_queue& queue, doorbell& bell);
   void burst(send_queue& queue, doorbell& bell);
-  std::uint8_t size_in_memory(cycle_t t);
+  [[nodiscard]] content_e content(cycle_t t) const;
+  std::uint8_t size_in_memory(cycle_t t, bool last);
 
   buffer_pool& buffers_;
   random_stream random_;
@@ -86,6 +96,10 @@ class wqe_fetch_traffic {
   coverage& cover_;
   std::array<send_queue, Queues> queues_;
   ring<seen_wqe> seen_;
+  phase_e phase_ = phase_e::full;
+  std::uint64_t content_salt_;
+  unsigned few_ = 0;  ///< the first of the queues that are used then
+  cycle_t phase_ends_ = 0;
 };
 
 }  // namespace carillon

@@ -56,6 +56,7 @@ enum class bin : std::uint16_t {
   PassOwnMac,
   PassPortMac,
   PassOwnVlan,
+  PassOtherVersion,
   FrameIpv4,
   FrameIpv6,
   FramePlain,
@@ -119,7 +120,7 @@ enum class bin : std::uint16_t {
   OpcodeCnp,
 };
 
-inline constexpr std::array<coverage_bin_desc, 88> Table = {{
+inline constexpr std::array<coverage_bin_desc, 89> Table = {{
     {"packet.filled",
      "a packet with a payload from memory",
      ""},
@@ -200,6 +201,9 @@ inline constexpr std::array<coverage_bin_desc, 88> Table = {{
      ""},
     {"pass.own_vlan",
      "its path says the port's VLAN",
+     ""},
+    {"pass.other_version",
+     "its path says neither IPv4 nor IPv6, and so IPv4",
      ""},
     {"frame.ipv4",
      "a frame of IPv4",
@@ -410,6 +414,9 @@ enum class bin : std::uint16_t {
   ListStartsBehindEntries,
   ListEntriesBehind,
   ListBeyondTwoGib,
+  ListLongEntry,
+  ListLastEntry,
+  ListStartsFarInside,
   KeyInvalid,
   KeyVariant,
   KeyFunction,
@@ -431,6 +438,9 @@ enum class bin : std::uint16_t {
   PagesLineMissing,
   PagesSecondLineMissing,
   PagesLarge,
+  PagesHuge,
+  PagesTwoLinesApart,
+  PagesFar,
   ReadOk,
   ReadUnsupportedRequest,
   ReadCompleterAbort,
@@ -453,7 +463,7 @@ enum class bin : std::uint16_t {
   WaitCreditLeft,
 };
 
-inline constexpr std::array<coverage_bin_desc, 60> Table = {{
+inline constexpr std::array<coverage_bin_desc, 66> Table = {{
     {"kind.request",
      "a packet of a request",
      ""},
@@ -510,6 +520,15 @@ inline constexpr std::array<coverage_bin_desc, 60> Table = {{
      ""},
     {"list.beyond_two_gib",
      "an offset beyond 2 GiB",
+     ""},
+    {"list.long_entry",
+     "it begins behind an entry of 16 MiB or more",
+     ""},
+    {"list.last_entry",
+     "of 30 entries the packet lies in the last",
+     ""},
+    {"list.starts_far_inside",
+     "it begins 16 MiB or more within an entry",
      ""},
     {"key.invalid",
      "a key that is not valid",
@@ -573,6 +592,15 @@ inline constexpr std::array<coverage_bin_desc, 60> Table = {{
      ""},
     {"pages.large",
      "a page of another size than 4 KiB",
+     ""},
+    {"pages.huge",
+     "a page of more than 2 GiB, which no command makes",
+     ""},
+    {"pages.two_lines_apart",
+     "over two lines whose pages do not follow each other",
+     ""},
+    {"pages.far",
+     "a page behind the first 512 of its list",
      ""},
     {"read.ok",
      "a read that is answered",
@@ -2507,6 +2535,8 @@ enum class bin : std::uint16_t {
   ReadToTheRing,
   ReadFailed,
   ReadGivenUp,
+  ReadMany,
+  ReadTail,
   Beats1,
   Beats2,
   Beats3,
@@ -2539,7 +2569,7 @@ enum class bin : std::uint16_t {
   WaitOrder,
 };
 
-inline constexpr std::array<coverage_bin_desc, 68> Table = {{
+inline constexpr std::array<coverage_bin_desc, 70> Table = {{
     {"bell.posted",
      "a doorbell for WQEs that were posted",
      ""},
@@ -2653,6 +2683,12 @@ inline constexpr std::array<coverage_bin_desc, 68> Table = {{
      ""},
     {"read.given_up",
      "one whose answer counts no more",
+     ""},
+    {"read.many",
+     "one beside 24 others",
+     ""},
+    {"read.tail",
+     "one with a long WQE in its last WQEBB",
      ""},
     {"beats.1",
      "a WQE of 1 beats",
