@@ -56,7 +56,7 @@ class bench_host final : public stage {
       next_command_ = t + pause(8, hectic(t) ? 60 : 300);
     }
     if (t >= next_refetch_ && io_.refetches.has_credit(t)) {
-      if (auto item = what_.make_refetch()) {
+      if (auto item = what_.make_refetch(t)) {
         io_.refetches.push(t, 1, *item);
       }
       next_refetch_ = t + pause(16, hectic(t) ? 12 : 100);

@@ -218,7 +218,8 @@ qp_command wqe_fetch_traffic::make_command(cycle_t t) {
     command.qpn += 4096U << random_.below(12);
     command.state = static_cast<std::uint8_t>(qp_state::Reset);
     cover_.hit("command.unknown_qp");
-  } else if (random_.chance(1, 16) || (queue->down && t < queue->changed + 100)) {
+  } else if (random_.chance(1, 16) ||
+             (queue->down && t < std::max(queue->changed, queue->refused) + 100)) {
     command.state = static_cast<std::uint8_t>(random_.chance(1, 2) ? qp_state::Err : qp_state::Rtr);
     cover_.hit("command.other");
   } else if (!queue->down) {
@@ -240,12 +241,13 @@ qp_command wqe_fetch_traffic::make_command(cycle_t t) {
   return command;
 }
 
-std::optional<refetch> wqe_fetch_traffic::make_refetch() {
+std::optional<refetch> wqe_fetch_traffic::make_refetch(cycle_t t) {
   send_queue& queue = pick();
   refetch item;
   item.qpn = queue.qpn;
   if (queue.down) {
     cover_.hit("go_back.down");
+    queue.refused = t;
     item.epoch = queue.epoch;
     item.wqe_index = static_cast<std::uint16_t>(random_.next());
     return item;

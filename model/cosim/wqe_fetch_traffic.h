@@ -26,7 +26,7 @@ class wqe_fetch_traffic {
   std::optional<doorbell> make_doorbell();
   qp_command make_command(cycle_t t);
   /// Nothing if the queue that was drawn has nowhere to go.
-  std::optional<refetch> make_refetch();
+  std::optional<refetch> make_refetch(cycle_t t);
   context_line answer(cycle_t t, const context_read& read);
   /// Fills in what lies at the read's address in cycle t, when others are under way.
   dma_read_done answer(cycle_t t, const dma_read& read, std::size_t others);
@@ -60,6 +60,7 @@ class wqe_fetch_traffic {
     std::uint8_t epoch = 0;
     bool down = false;    ///< reset and not moved to RTS
     cycle_t changed = 0;  ///< when that was said last
+    cycle_t refused = 0;  ///< while down it was told to go back: before RTS that has to arrive
 
     [[nodiscard]] unsigned size() const { return 1U << log_size; }
 
