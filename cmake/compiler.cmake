@@ -51,7 +51,8 @@ target_compile_options(
   INTERFACE -Wall -Wextra -Wshadow
             # Designated initialisers leave the rest at its default on purpose.
             -Wno-missing-field-initializers $<$<BOOL:${CARILLON_WERROR}>:-Werror>)
-target_link_libraries(carillon_options INTERFACE PkgConfig::SYSTEMC fmt::fmt ZLIB::ZLIB)
+target_link_libraries(carillon_options INTERFACE PkgConfig::SYSTEMC fmt::fmt ZLIB::ZLIB
+                                                  PkgConfig::LIBDEFLATE)
 
 # One precompiled header for all: SystemC alone costs more to parse than most of our files.
 set(CARILLON_PCH_SOURCE "${PROJECT_BINARY_DIR}/carillon_pch.cpp")

@@ -5,7 +5,7 @@ set -euo pipefail
 
 build=(build-essential ca-certificates cmake ninja-build pkg-config ccache libsystemc-dev verilator
   libgtest-dev libgmock-dev libbenchmark-dev libfmt-dev libcli11-dev libtomlplusplus-dev
-  nlohmann-json3-dev libsqlite3-dev zlib1g-dev python3)
+  nlohmann-json3-dev libsqlite3-dev zlib1g-dev libdeflate-dev python3)
 # What `carillon report` and `carillon sweep` are written with.
 report=(python3 python3-jinja2 python3-plotly)
 # Of Snakemake all that it needs but python3-smart-open, which brings half a gigabyte of clients for
