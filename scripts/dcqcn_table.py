@@ -26,7 +26,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="*", default=ROWS, metavar="GBPS:SENDERS:FROM_MS:TO_MS")
-    parser.add_argument("--seeds", type=int, default=5, help="of the model, and of the oracle")
+    parser.add_argument("--seeds", type=int, default=5, help="of the model and of the oracle")
     chosen = parser.parse_args()
     for each in chosen.rows:
         gbps, senders, begin, end = (int(part) for part in each.split(":"))

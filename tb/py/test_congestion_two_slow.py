@@ -10,7 +10,7 @@ from congestion_runs import oracle_of, rest_of, row  # noqa: E402
 
 BEGIN, END, SEEDS = 60, 160, 5  # ms: alpha has come down from 1 by then
 # Runs of the oracle differ by 5 % (standard deviation), so that it takes many to know its mean.
-ORACLE_SEEDS = 15
+ORACLE_SEEDS = 10
 
 
 class two_senders(unittest.TestCase):
