@@ -44,8 +44,10 @@ class host_layer(unittest.TestCase):
     def test_has_no_access_outside_time(self):
         for path in sources():
             code = COMMENTS.sub("", path.read_text(encoding="utf-8"))
-            # The root complex serves such accesses of the device to host memory; it makes none.
-            found = [] if path.stem.startswith("root_complex") else BACK_DOORS.findall(code)
+            # The root complex serves such accesses of the device to host memory, a switch on the
+            # way hands them on; neither makes any.
+            exempt = path.stem.startswith("root_complex") or path.stem == "pcie_switch"
+            found = [] if exempt else BACK_DOORS.findall(code)
             self.assertEqual(found, [], path.name)
 
     def test_is_linked_with_the_common_layer_alone(self):
