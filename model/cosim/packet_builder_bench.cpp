@@ -116,8 +116,9 @@ class path_ram final : public stage {
     const context_read read = in_.take(t);
     context_line line{read.trace, read.kind, read.index, !random_.chance(1, 128)};
     if (line.valid) {
-      qpc_address path = what_.paths.at(read.index);
-      path.life = parts_.lives.read(t)[read.index];
+      const unsigned index = world::index_of(read.index);
+      qpc_address path = what_.paths.at(index);
+      path.life = parts_.lives.read(t).at(index);
       path.pack(line.data.data());
       if (random_.chance(1, 12)) {
         turn_a_bit(line.data, random_);

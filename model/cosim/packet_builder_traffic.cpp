@@ -193,15 +193,16 @@ vport_table packet_builder_world::changed(const vport_table& before, random_stre
 packet_item packet_builder_traffic::make(const packet_builder_world::lives& lives) {
   packet_item packet;
   packet.order = order_++;
-  packet.qpn = static_cast<std::uint32_t>(random_.below(packet_builder_world::Qps));
+  auto index = static_cast<unsigned>(random_.below(packet_builder_world::Qps));
   // Few come from a function without a port.
-  if (packet_builder_world::function_of(packet.qpn) == packet_builder_world::Ports &&
+  if (packet_builder_world::function_of(index) == packet_builder_world::Ports &&
       random_.chance(3, 4)) {
-    --packet.qpn;
+    --index;
   }
-  packet.function = packet_builder_world::function_of(packet.qpn);
-  packet.service = static_cast<std::uint8_t>(packet_builder_world::service_of(packet.qpn));
-  packet.life = lives[packet.qpn];
+  packet.qpn = packet_builder_world::number_of(index);
+  packet.function = packet_builder_world::function_of(index);
+  packet.service = static_cast<std::uint8_t>(packet_builder_world::service_of(index));
+  packet.life = lives[index];
   packet.solicited = random_.chance(1, 2);
   packet.ack_request = random_.chance(1, 2);
   packet.psn = static_cast<std::uint32_t>(random_.below(1U << 24));
@@ -255,8 +256,20 @@ void packet_builder_traffic::make_request(packet_item& packet) {
   }
   if (opcode == wqe_opcode::RdmaWrite && random_.chance(1, 64)) {
     // What is no other operation is a WRITE.
-    packet.wqe_opcode = static_cast<std::uint8_t>(wqe_opcode::Fmr);
+    packet.wqe_opcode = other_opcode();
     cover_.hit("packet.other_opcode");
+  }
+}
+
+/// One bit away from an operation, and none itself.
+std::uint8_t packet_builder_traffic::other_opcode() {
+  for (;;) {
+    const wqe_opcode near = RcOpcodes[random_.below(RcOpcodes.size())];
+    const auto other =
+        static_cast<wqe_opcode>(static_cast<std::uint8_t>(near) ^ 1U << random_.below(8));
+    if (std::find(RcOpcodes.begin(), RcOpcodes.end(), other) == RcOpcodes.end()) {
+      return static_cast<std::uint8_t>(other);
+    }
   }
 }
 

@@ -30,20 +30,29 @@ struct packet_builder_world {
 
   explicit packet_builder_world(std::uint64_t seed);
 
-  static std::uint16_t function_of(std::uint32_t qpn) {
-    return static_cast<std::uint16_t>(qpn % Functions);
+  static std::uint16_t function_of(unsigned index) {
+    return static_cast<std::uint16_t>(index % Functions);
   }
 
-  static qp_service service_of(std::uint32_t qpn) {
+  static qp_service service_of(unsigned index) {
     constexpr std::array Services = {qp_service::Rc, qp_service::Uc, qp_service::Ud,
                                      qp_service::Rc};
-    return Services[qpn / Functions % Services.size()];
+    return Services[index / Functions % Services.size()];
   }
 
-  /// Any bits but the two that make it a local address of one station.
+  /// Any bits, but the two that make it a local address of one station; of two ports the one has
+  /// those that the other has not.
   static constexpr std::uint64_t mac_of(unsigned port) {
-    return ((port + 1) * 0x9e3779b97f4a7c15ULL >> 16 & 0xfcffffffffffULL) | 0x020000000000ULL;
+    const std::uint64_t bits = (port / 2 + 1) * 0x9e3779b97f4a7c15ULL >> 16;
+    return ((port % 2 == 0 ? bits : ~bits) & 0xfcffffffffffULL) | 0x020000000000ULL;
   }
+
+  /// The number of a QP: above its index is anything.
+  static constexpr std::uint32_t number_of(unsigned index) {
+    return (index * 0x9e3779b9U & 0xffff80) | index;
+  }
+
+  static constexpr unsigned index_of(std::uint32_t qpn) { return qpn & 0x7f; }
 
   static std::array<std::uint8_t, 16> address_of(unsigned port, unsigned index);
 
@@ -71,6 +80,7 @@ class packet_builder_traffic {
   void make_response(packet_item& packet);
   void add_payload(packet_item& packet);
   void add_address(packet_item& packet);
+  [[nodiscard]] std::uint8_t other_opcode();
   [[nodiscard]] std::uint32_t payload_bytes();
 
   buffer_pool& buffers_;
