@@ -47,8 +47,8 @@ TEST(crc32, equals_the_bitwise_definition) {
   }
 }
 
-// Libraries take another way with long strings. Each remainder of steps of 16 and 64 bytes, from each
-// alignment, behind other bytes.
+// Libraries take another way with long strings. Each remainder of steps of 16 and 64 bytes, from
+// each alignment, behind other bytes.
 TEST(crc32, of_long_strings_equals_the_bitwise_definition) {
   random_stream random(4, "crc32_test");
   const auto data = random_bytes(random, 4400);

@@ -37,7 +37,7 @@ struct run_effort {
   std::uint64_t tlp_bytes = 0;
   std::uint64_t messages = 0;  ///< completed after the first, warm-up and background included
   std::map<std::string, std::uint64_t> impl_events;  ///< clock edges in RTL blocks
-  std::uint64_t rtl_cycles = 0;  ///< cycles in which some RTL block was clocked
+  std::uint64_t rtl_cycles = 0;                      ///< cycles in which some RTL block was clocked
 };
 
 /// What one tenant had and measured.

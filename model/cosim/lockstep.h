@@ -63,6 +63,7 @@ class lockstep final : public twin_driver {
 
   void transfer(cycle_t t) override;
   void finish() override;
+
   void stop() override { finished_ = true; }
 
  private:
