@@ -152,7 +152,7 @@ TEST(packet_builder_audit, catches_a_block_that_is_busy_and_denies_it) {
 
 TEST(packet_builder_audit, a_clock_that_never_stops_catches_it_too) {
   register_mutants();
-  lockstep_options options = as(impl_kind::rtl, traffic(1000, 4));
+  lockstep_options options = as(impl_kind::rtl, traffic(1000, 2));
   // With nobody in the way, a beat falls into a pause in which no packet waits for its path.
   options.source = bench_pattern::random;
   options.sink = bench_pattern::none;

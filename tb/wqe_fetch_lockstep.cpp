@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(patterns, wqe_fetch_lockstep,
                          });
 
 TEST(wqe_fetch_lockstep_run, covers_every_bin) {
-  const lockstep_report report = run_lockstep(traffic(50000, 2));
+  const lockstep_report report = run_lockstep(traffic(50000));
   EXPECT_THAT(report.uncovered(), testing::IsEmpty());
 }
 
@@ -209,7 +209,8 @@ INSTANTIATE_TEST_SUITE_P(
                     planted{"timing", {"reads.valid", "reads.visible"}},
                     planted{"backpressure", {"reads.valid", "doorbells.ready"}},
                     planted{"arbiter", {"refetches.ready"}},
-                    planted{"stale", {"reads.visible", "reads.valid", "wqes.valid"}},
+                    planted{"stale",
+                            {"reads.visible", "reads.valid", "wqes.valid", "wqes.function_id"}},
                     planted{"unfinished",
                             {"reads.valid", "reads.visible", "reads.address", "wqes.valid",
                              "context_reads.valid"}},
