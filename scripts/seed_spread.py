@@ -48,13 +48,15 @@ def main():
     parser.add_argument("scenario")
     parser.add_argument("--seeds", type=int, default=20, help="1 to this (20)")
     parser.add_argument("--binary", default=str(ROOT / "build/release/carillon"))
-    parser.add_argument("options", nargs="*", help="for carillon run, behind --")
-    given = parser.parse_args()
+    parser.epilog = "What follows -- is for carillon run."
+    cut = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    given = parser.parse_args(sys.argv[1:cut])
+    options = sys.argv[cut + 1:]
     if not Path(given.binary).exists():
         sys.exit(f"{given.binary} does not exist: build it, or name another one by --binary")
     with open(given.scenario, "rb") as file:
         expected = dict(figures(tomllib.load(file).get("expect", {})))
-    runs = [run(given.binary, given.scenario, seed, given.options)
+    runs = [run(given.binary, given.scenario, seed, options)
             for seed in range(1, given.seeds + 1)]
     width = max(len(".".join(path)) for path in expected)
     print(f"{'figure':{width}}  expected     mean       sd    least greatest")

@@ -45,6 +45,7 @@ const std::vector<std::string>& impl_words() {
 /// What the tables of a section hold, with its prefix.
 struct section_of_point {
   const char* name;
+  // cppcheck-suppress unusedStructMember ; apply_point_section() calls it
   void (*apply)(const std::string& file, const setting& value, run_point& point,
                 setting_origins& origin);
 };
