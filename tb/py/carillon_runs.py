@@ -9,16 +9,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("CARILLON_BINARY", str(ROOT / "build/release/carillon"))
 # Percentiles, and congestion control that is to settle, need more messages than it is good to run
 # in every variant.
-_FOR_FIGURES = {"latency_table", "dcqcn_fixed_point", "dcqcn_third_flow", "ecn_thresholds",
+FOR_FIGURES = {"latency_table", "dcqcn_fixed_point", "dcqcn_third_flow", "ecn_thresholds",
                 "incast_dcqcn", "leaf_spine_64"}
 # Many NICs, which would take minutes in every variant: test_networks_slow has some of each.
 NETWORKS = ("collectives", "incast_lossy", "incast_pfc", "pfc_deadlock", "pfc_storm")
 SCENARIOS = sorted(path for path in (ROOT / "scenarios").glob("*.toml")
-                   if path.stem not in _FOR_FIGURES | set(NETWORKS))
+                   if path.stem not in FOR_FIGURES | set(NETWORKS))
 
 # Of scenarios that take long, so many messages where the number does not matter.
-_FEWER_MESSAGES = {"huge_pages": 60, "noisy_neighbour": 20, "soak": 2000,
-                   "uar_sharing": 10}
+_FEWER_MESSAGES = {"huge_pages": 60, "noisy_neighbour": 20, "soak": 2000}
 
 
 def shorter(scenario):
