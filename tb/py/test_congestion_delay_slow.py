@@ -8,8 +8,8 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from congestion_runs import oracle_of, row  # noqa: E402
 
-# ms. Two take up to 97 ms from the greatest difference to a tenth of the fair share, so the analysis
-# says, and start from much less.
+# ms. Two take at most 97 ms from the greatest difference to a tenth of the fair share, as the
+# analysis says, and begin with much less.
 TWO, TEN = (60, 160), (20, 60)
 
 
