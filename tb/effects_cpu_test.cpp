@@ -4,6 +4,7 @@
 
 #include "host/machine.h"
 #include "tb/common/link_script.h"
+#include "tb/common/span_story.h"
 
 namespace carillon {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 constexpr std::uint64_t Buffer = machine::MemoryBase + 0x1000;
 constexpr ps_t Us = 1'000'000;
 
-using story = std::vector<std::string>;
+using story = bench::span_story;
 
 parameters core_parameters() {
   parameters params = slow_link();
@@ -40,19 +41,7 @@ class effects_on_cores : public testing::Test {
     });
   }
 
-  [[nodiscard]] story chain(trace_ref ref) const {
-    story result;
-    const message_record* record = context->trace.record(ref.message);
-    for (std::uint32_t at = ref.span; at != 0; at = record->spans[at].previous) {
-      const span& s = record->spans[at];
-      std::string line = context->trace.name(s.place) + " " + to_string(s.kind);
-      if (s.kind == span_kind::wait) {
-        line += " " + context->trace.name(s.reason);
-      }
-      result.insert(result.begin(), line + " " + std::to_string(s.end));
-    }
-    return result;
-  }
+  [[nodiscard]] story chain(trace_ref ref) const { return bench::story_of(context->trace, ref); }
 
   tlp_pool tlps;
   std::unique_ptr<sim_context> context;

@@ -7,6 +7,7 @@
 #include "common/error.h"
 #include "host/machine.h"
 #include "tb/common/link_script.h"
+#include "tb/common/span_story.h"
 
 namespace carillon {
 namespace {
@@ -26,7 +27,7 @@ parameters core_parameters() {
   return params;
 }
 
-using story = std::vector<std::string>;
+using story = bench::span_story;
 using times = std::vector<ps_t>;
 
 class interrupted : public testing::Test {
@@ -55,19 +56,7 @@ class interrupted : public testing::Test {
 
   trace_ref message(ps_t begin = 0) { return context.trace.open(begin, {.node = "host0"}); }
 
-  [[nodiscard]] story chain(trace_ref ref) const {
-    story result;
-    const message_record* record = context.trace.record(ref.message);
-    for (std::uint32_t at = ref.span; at != 0; at = record->spans[at].previous) {
-      const span& s = record->spans[at];
-      std::string line = context.trace.name(s.place) + " " + to_string(s.kind);
-      if (s.kind == span_kind::wait) {
-        line += " " + context.trace.name(s.reason);
-      }
-      result.insert(result.begin(), line + " " + std::to_string(s.end));
-    }
-    return result;
-  }
+  [[nodiscard]] story chain(trace_ref ref) const { return bench::story_of(context.trace, ref); }
 
   tlp_pool tlps;
   sim_context context;

@@ -12,6 +12,7 @@
 #include "common/error.h"
 #include "host/machine.h"
 #include "tb/common/link_script.h"
+#include "tb/common/span_story.h"
 
 namespace carillon {
 namespace {
@@ -22,7 +23,7 @@ constexpr std::uint64_t Buffer = machine::MemoryBase + 0x1000;
 constexpr std::uint64_t Bar = 0x80000000;
 
 using bytes = std::vector<std::uint8_t>;
-using lines = std::vector<std::string>;
+using lines = bench::span_story;
 
 parameters with_switches(std::int64_t count) {
   parameters params = slow_link();
@@ -65,19 +66,7 @@ class pcie_switches : public testing::Test {
     device->port.send(packet);
   }
 
-  [[nodiscard]] lines story(trace_ref ref) const {
-    lines result;
-    const message_record* record = context->trace.record(ref.message);
-    for (std::uint32_t at = ref.span; at != 0; at = record->spans[at].previous) {
-      const span& s = record->spans[at];
-      std::string line = context->trace.name(s.place) + " " + to_string(s.kind);
-      if (s.kind == span_kind::wait) {
-        line += " " + context->trace.name(s.reason);
-      }
-      result.insert(result.begin(), line + " " + std::to_string(s.end));
-    }
-    return result;
-  }
+  [[nodiscard]] lines story(trace_ref ref) const { return bench::story_of(context->trace, ref); }
 
   /// When the last symbol of a 64-byte read's data is at the device.
   ps_t read_time(const parameters& params) {

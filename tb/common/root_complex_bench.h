@@ -11,6 +11,7 @@
 
 #include "host/root_complex.h"
 #include "tb/common/link_script.h"
+#include "tb/common/span_story.h"
 #include "tb/common/tlm_protocol_checker.h"
 
 namespace carillon::bench {
@@ -84,20 +85,7 @@ class root_complex_test : public testing::Test {
     return result;
   }
 
-  /// The spans of a chain as "place kind end", from the first on.
-  std::vector<std::string> story(trace_ref ref) const {
-    std::vector<std::string> result;
-    const message_record* record = context->trace.record(ref.message);
-    for (std::uint32_t at = ref.span; at != 0; at = record->spans[at].previous) {
-      const span& s = record->spans[at];
-      std::string line = context->trace.name(s.place) + " " + to_string(s.kind);
-      if (s.kind == span_kind::wait) {
-        line += " " + context->trace.name(s.reason);
-      }
-      result.insert(result.begin(), line + " " + std::to_string(s.end));
-    }
-    return result;
-  }
+  [[nodiscard]] span_story story(trace_ref ref) const { return story_of(context->trace, ref); }
 
   host_memory memory;
   tlp_pool pool;
