@@ -9,30 +9,20 @@ the run cost.
 """
 
 import argparse
-import json
-import os
+import resource
 import statistics
-import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+import scenario_runs
+
 IMPLS = ("model", "rtl", "lockstep")
 
 
 def measure(binary, scenario, impl, options):
     """Seconds of processor time, and the summary."""
-    with tempfile.TemporaryDirectory() as out:
-        command = [binary, "run", scenario, "--impl", f"all={impl}", "--out", out, "--quiet",
-                   *options]
-        before = os.times()
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        after = os.times()
-        if done.returncode not in (0, 1):  # 1: other options, and an expectation is not met
-            sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
-        summary = json.loads((Path(out) / "summary.json").read_text(encoding="utf-8"))
-    return after.children_user - before.children_user, summary
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    summary = scenario_runs.run(binary, scenario, "--impl", f"all={impl}", *options)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before, summary
 
 
 def cycles_of(stats):
@@ -50,15 +40,8 @@ def findings(summary):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("scenario")
     parser.add_argument("--rounds", type=int, default=3, help="each impl so often, in turn (3)")
-    parser.add_argument("--binary", default=str(ROOT / "build/release/carillon"))
-    parser.epilog = "What follows -- is for carillon run."
-    cut = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
-    given = parser.parse_args(sys.argv[1:cut])
-    options = sys.argv[cut + 1:]
-    if not Path(given.binary).exists():
-        sys.exit(f"{given.binary} does not exist: build it, or name another one by --binary")
+    given, options = scenario_runs.arguments(parser)
     seconds = {impl: [] for impl in IMPLS}
     cycles = {}
     found = {}
