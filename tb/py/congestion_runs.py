@@ -3,6 +3,7 @@
 import json
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -97,6 +98,27 @@ class row:
             test.assertEqual(one["flows"]["failed"], 0)
             test.assertEqual(one["network"]["lost_packets"], 0)
             test.assertEqual(one["network"]["measured"]["xoffs"], 0)
+
+
+class settled_senders:
+    """What holds of so many senders that have settled, by the published rule: for a TestCase that
+    has the run as `found`, the queues of the oracle as `oracle`, and `senders`."""
+
+    def test_lose_nothing_and_are_never_paused(self):
+        self.found.check(self)
+
+    def test_rest_above_the_fluid_models_queue_by_less_than_two_fifths(self):
+        mean = statistics.mean(self.found.queues)
+        self.assertGreater(mean, rest_of(self.senders))
+        self.assertLess(mean, 1.4 * rest_of(self.senders))
+
+    def test_have_the_oracles_queue_within_5_percent(self):
+        expected = statistics.mean(each.mean_queue for each in self.oracle)
+        self.assertAlmostEqual(statistics.mean(self.found.queues), expected, delta=0.05 * expected)
+
+    def test_get_the_same(self):
+        for jain in self.found.jains:
+            self.assertGreater(jain, 0.99)
 
 
 def oracle_of(senders, begin, end, *, link=40, delay=4, seeds=5):

@@ -1,37 +1,22 @@
 """Ten senders on one link by DCQCN's published rule: fluid model, and an independent simulation."""
 
 import pathlib
-import statistics
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from congestion_runs import oracle_of, rest_of, row  # noqa: E402
+from congestion_runs import oracle_of, row, settled_senders  # noqa: E402
 
-BEGIN, END, SEEDS = 20, 60, 5
+BEGIN, END, SEEDS = 20, 60, 5  # ms
 
 
-class ten_senders(unittest.TestCase):
+class ten_senders(settled_senders, unittest.TestCase):
+    senders = 10
+
     @classmethod
     def setUpClass(cls):
         cls.found = row("ten", BEGIN, END, seeds=range(1, SEEDS + 1))
-
-    def test_lose_nothing_and_are_never_paused(self):
-        self.found.check(self)
-
-    def test_rest_above_the_fluid_models_queue_by_less_than_two_fifths(self):
-        mean = statistics.mean(self.found.queues)
-        self.assertGreater(mean, rest_of(10))
-        self.assertLess(mean, 1.4 * rest_of(10))
-
-    def test_have_the_oracles_queue_within_5_percent(self):
-        expected = statistics.mean(each.mean_queue for each in oracle_of(10, BEGIN, END))
-        self.assertAlmostEqual(statistics.mean(self.found.queues), expected,
-                               delta=0.05 * expected)
-
-    def test_get_the_same(self):
-        for jain in self.found.jains:
-            self.assertGreater(jain, 0.99)
+        cls.oracle = oracle_of(cls.senders, BEGIN, END)
 
 
 if __name__ == "__main__":
