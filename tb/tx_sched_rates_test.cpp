@@ -31,10 +31,10 @@ class tx_sched_rates : public tx_sched_bench {
     }
   }
 
-  void rate(cycle_t at, std::uint32_t value, std::uint32_t qpn = Qp) {
+  void rate(cycle_t at, std::uint32_t value, std::uint32_t qpn = Qp, std::uint16_t slot = Slot) {
     rate_limit item;
     item.qpn = qpn;
-    item.slot = Slot;
+    item.slot = slot;
     item.rate = value;
     limits.at(at, item, 1, false);
   }
@@ -104,6 +104,33 @@ TEST_P(tx_sched_rates, other_qps_go_on_meanwhile) {
   for (const auto& each : charges.items) {
     EXPECT_EQ(each.item.qpn, Qp);
   }
+}
+
+/// A turn is four packets. Then it would be the limited QP's turn again.
+TEST_P(tx_sched_rates, a_qp_that_stands_aside_uses_up_the_cycle) {
+  rate(10, 1);
+  works.at(20, fetched(Qp, 8 * 1024, Mtu1024));
+  works.at(21, fetched(OtherQp, 8 * 1024, Mtu1024));
+  bench.run(300);
+  EXPECT_EQ(times().size(), 4U);
+  EXPECT_THAT(distances(OtherQp), ElementsAre(1, 1, 1, 2, 1, 1, 1));
+}
+
+/// Both owe 218 bytes, but for some millionths. The first rate pays that in 218 cycles from 2001 on,
+/// the second, a 128th more, in 217 from 2002 on.
+TEST_P(tx_sched_rates, of_two_buckets_that_open_the_lower_context_goes_on_first) {
+  constexpr std::uint16_t Low = 3;
+  rate(10, 1);
+  rate(11, 1, OtherQp, Low);
+  works.at(20, fetched(Qp, 5 * 1024, Mtu1024));
+  works.at(21, fetched(OtherQp, 5 * 1024, Mtu1024));
+  rate(2000, ByteANs);
+  rate(2001, ByteANs + ByteANs / 128, OtherQp, Low);
+  bench.run(3000);
+  ASSERT_EQ(times().size(), 5U);
+  ASSERT_EQ(times(OtherQp).size(), 5U);
+  EXPECT_EQ(times(OtherQp)[4], 2001U + 218 + 5);
+  EXPECT_EQ(times()[4], 2001U + 218 + 6);
 }
 
 TEST_P(tx_sched_rates, a_packet_that_waits_is_timed_anew_by_a_new_rate) {
@@ -177,6 +204,27 @@ TEST_P(tx_sched_rates, a_read_response_that_waits_keeps_nobody_elses_waiting) {
   bench.run(300);
   EXPECT_EQ(times(Qp).size(), 4U);
   EXPECT_EQ(times(OtherQp).size(), 8U);
+}
+
+/// Both wait for the same bucket.
+TEST_P(tx_sched_rates, read_responses_and_requests_come_back_together) {
+  rate(10, 1);
+  response_item read;
+  read.kind = response_kind::read;
+  read.qpn = Qp;
+  read.length = 6 * 1024;
+  read.mtu_code = Mtu1024;
+  acknowledges.at(20, read);
+  works.at(20, fetched(Qp, 4 * 1024, Mtu1024));
+  rate(2000, 0);
+  bench.run(3000);
+  const std::vector<cycle_t> seen = times();
+  ASSERT_EQ(seen.size(), 10U);
+  EXPECT_LT(seen[3], 100U);
+  EXPECT_EQ(seen[4], 2001U + 5);
+  for (std::size_t i = 5; i < seen.size(); ++i) {
+    EXPECT_EQ(seen[i], seen[i - 1] + 1);
+  }
 }
 
 TEST_P(tx_sched_rates, a_reset_qp_with_a_rate_sends_nothing_more) {

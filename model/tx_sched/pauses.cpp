@@ -48,11 +48,12 @@ void tx_sched_rules::stop_responses(cycle_t t, std::uint32_t qpn) {
   stopped_ |= static_cast<std::uint8_t>(1U << priority);
 }
 
-/// Of the priorities that may send again, the highest: one QP, responses before requests.
-void tx_sched_rules::let_go(cycle_t t) {
+/// Of the priorities that may send again, the highest: one QP, responses before requests. True if
+/// there was one.
+bool tx_sched_rules::let_go(cycle_t t) {
   const auto free = static_cast<std::uint8_t>(stopped_ & ~halted(t));
   if (free == 0) {
-    return;
+    return false;
   }
   const auto priority = static_cast<unsigned>(std::bit_width(unsigned{free})) - 1;
   ring<std::uint32_t>& answers = stopped_responses_[priority];
@@ -72,6 +73,7 @@ void tx_sched_rules::let_go(cycle_t t) {
     stopped_ &= static_cast<std::uint8_t>(~(1U << priority));
   }
   wake(t + 1);
+  return true;
 }
 
 }  // namespace carillon

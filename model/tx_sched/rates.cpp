@@ -20,23 +20,29 @@ void tx_sched_rules::limit(cycle_t t, const rate_limit& item) {
     return;
   }
   sched_queue& queue = queues_[item.qpn];
+  CARILLON_CHECK(
+      queue.rate_slot == item.slot || (item.rate != 0 && queue.rate_slot == qp_rates::NoSlot),
+      "{}: QP {} has its rate in context {}, and is told of {} in cycle {}", ports_.limits->name(),
+      item.qpn, queue.rate_slot, item.slot, t);
   if (item.rate != 0) {
     queue.rate_slot = item.slot;
     rates_.set(t, item.slot, item.qpn, item.rate);
     return;
   }
-  if (queue.rate_slot != item.slot) {
-    return;
-  }
-  rates_.release(item.slot);
   queue.rate_slot = qp_rates::NoSlot;
-  resume(t, item.qpn);
+  if (rates_.release(item.slot)) {
+    released_ = item.qpn;
+  }
 }
 
-/// The QP's rate keeps it from sending now.
+/// The QP's rate keeps it from sending now: it waits for that.
 bool tx_sched_rules::rate_closed(cycle_t t, std::uint32_t qpn) {
   const std::uint16_t slot = queues_[qpn].rate_slot;
-  return slot != qp_rates::NoSlot && rates_.closed(t, slot);
+  if (slot == qp_rates::NoSlot || !rates_.closed(t, slot)) {
+    return false;
+  }
+  rates_.wait(t, slot);
+  return true;
 }
 
 /// What the QP sends counts for its rate.
@@ -51,15 +57,18 @@ void tx_sched_rules::charge_rate(cycle_t t, const packet_item& packet) {
   charges.push({{{}, queue.rate_slot, packet.qpn, bytes}, t, t + 1});
 }
 
-/// Its rate lets it go on, with its requests and its READ responses.
-void tx_sched_rules::resume(cycle_t t, std::uint32_t qpn) {
-  enter_round(t, qpn);
-  line_up(t, qpn);
-}
-
-void tx_sched_rules::let_rates_in(cycle_t t) {
-  for (std::uint32_t qpn = rates_.take_opened(t); qpn != NoNumber; qpn = rates_.take_opened(t)) {
-    resume(t, qpn);
+/// One QP comes back that has stood aside: that has lost its rate, whose priority may send again,
+/// or whose rate lets it go on, with its requests and its READ responses.
+void tx_sched_rules::come_back(cycle_t t) {
+  std::uint32_t qpn = std::exchange(released_, NoNumber);
+  if (qpn != NoNumber) {
+    wake(t + 1);
+  } else if (!let_go(t)) {
+    qpn = rates_.take_opened(t);
+  }
+  if (qpn != NoNumber) {
+    enter_round(t, qpn);
+    line_up(t, qpn);
   }
 }
 

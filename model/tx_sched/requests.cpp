@@ -66,11 +66,14 @@ std::int64_t tx_sched_rules::grant_request(cycle_t t, std::uint16_t function) {
     if (result == outcome::blocked) {
       continue;
     }
-    if (result == outcome::parked) {
+    if (result == outcome::parked || result == outcome::aside) {
       queue.active = false;
       queue.parked = true;
       held_ -= queue.draining ? 0 : static_cast<unsigned>(queue.works.size());
       requests_.erase(qpn);
+      if (result == outcome::aside) {
+        return 0;
+      }
       continue;
     }
     see_drained(qpn);
@@ -110,14 +113,6 @@ tx_sched_rules::outcome tx_sched_rules::try_grant(cycle_t t, std::uint32_t qpn) 
   if (head.kind() == work_kind::local) {
     return grant_local(t, qpn);
   }
-  if (rate_closed(t, qpn)) {
-    block(t, qpn, rate_reason_);
-    return outcome::parked;
-  }
-  if (paused(t, qpn, queue.function)) {
-    stop_requests(t, qpn);
-    return outcome::parked;
-  }
   const std::uint32_t bytes = head.next_bytes();
   const bool fetched = bytes != 0 && !head.item.is_inline;
   stream<packet_item>& output = fetched ? ports_.payload : ports_.direct;
@@ -132,6 +127,14 @@ tx_sched_rules::outcome tx_sched_rules::try_grant(cycle_t t, std::uint32_t qpn) 
   if (rc && !ports_.sent.has_credit(t)) {
     ports_.sent.ask_credit(t);
     return block(t, qpn, sent_reason_);
+  }
+  if (paused(t, qpn, queue.function)) {
+    stop_requests(t, qpn);
+    return outcome::aside;
+  }
+  if (rate_closed(t, qpn)) {
+    block(t, qpn, rate_reason_);
+    return outcome::aside;
   }
   queue.begin();
   const trace_ref granted = head.next.wait_until(context_, site(), t);

@@ -44,10 +44,6 @@ void tx_sched_rules::line_up(cycle_t t, std::uint32_t qpn) {
     controls_.push(qpn);
     return;
   }
-  if (rate_closed(t, qpn)) {
-    waiting.front().history.waits_for(context_, site(), t, rate_reason_);
-    return;
-  }
   waiting.in = response_line::reads;
   waiting.function = waiting.front().item.function;
   if (reads_.push(waiting.function, qpn)) {
@@ -146,24 +142,12 @@ bool tx_sched_rules::grant_control(cycle_t t) {
 
 /// Bytes on the wire; -1 if the function has no READ data that can go.
 std::int64_t tx_sched_rules::grant_read(cycle_t t, std::uint16_t function) {
-  while (!reads_.empty(function) && rate_closed(t, reads_.first(function))) {
-    const std::uint32_t closed = reads_.first(function);
-    reads_.erase(closed);
-    responses_[closed].in = response_line::none;
-    responses_[closed].front().history.waits_for(context_, site(), t, rate_reason_);
-  }
   if (reads_.empty(function)) {
     return -1;
   }
   const std::uint32_t qpn = reads_.first(function);
   sched_responses& waiting = responses_[qpn];
   held_response& front = waiting.front();
-  if (paused(t, qpn, function)) {
-    reads_.erase(qpn);
-    stop_responses(t, qpn);
-    wake(t + 1);
-    return -1;
-  }
   const bool fetched = front.item.length != 0;
   stream<packet_item>& output = fetched ? ports_.payload : ports_.direct;
   if (!output.has_credit(t)) {
@@ -175,6 +159,17 @@ std::int64_t tx_sched_rules::grant_read(cycle_t t, std::uint16_t function) {
   if (!room_to_answer(qpn) || may_fail + failures_.size() >= spec::Failures) {
     front.history.waits_for(context_, site(), t, answered_reason_);
     return -1;
+  }
+  if (paused(t, qpn, function)) {
+    reads_.erase(qpn);
+    stop_responses(t, qpn);
+    return 0;
+  }
+  if (rate_closed(t, qpn)) {
+    reads_.erase(qpn);
+    waiting.in = response_line::none;
+    front.history.waits_for(context_, site(), t, rate_reason_);
+    return 0;
   }
   packet_item packet = response_of(t, qpn);
   const std::uint32_t cost = cost_of(packet);

@@ -46,8 +46,7 @@ tx_sched_rules::tx_sched_rules(nic_shared& nic, trace_site site, const tx_sched_
       functions_(shares_of(io.vports.read(0)),
                  longest_wire_bytes(static_cast<std::uint32_t>(nic.context.params.wire.mtu)),
                  nic.context.clock.period()),
-      rates_(stage_spec::dcqcn::Contexts,
-             longest_wire_bytes(static_cast<std::uint32_t>(nic.context.params.wire.mtu)),
+      rates_(longest_wire_bytes(static_cast<std::uint32_t>(nic.context.params.wire.mtu)),
              nic.context.clock.period()),
       requests_(functions_.size(), queues_.size(), spec::Places),
       reads_(functions_.size(), queues_.size(), spec::Places),
@@ -162,10 +161,9 @@ void tx_sched_rules::settle(cycle_t t) {
   send_marks(t);
   send_notes(t);
   report_failures(t);
-  let_go(t);
+  come_back(t);
   sweep();
   let_in(t);
-  let_rates_in(t);
   functions_.begin_rounds();
   const bool granted = grant_cnp(t) || grant_control(t) || grant_function(t);
   if ((granted && anything_waits()) || functions_.rounds_end()) {
@@ -176,9 +174,7 @@ void tx_sched_rules::settle(cycle_t t) {
   if (functions_.opens() != NeverCycle) {
     wake(functions_.opens());
   }
-  if (rates_.opens() != NeverCycle) {
-    wake(std::max(t + 1, rates_.opens()));
-  }
+  wake(rates_.next(t));
   if (cnps_were_full_ && !cnps_full()) {
     wake(t + 1);
   }

@@ -2,9 +2,9 @@
 // outputs alone, and all that it holds is bounded.
 //
 // In a cycle, each seeing what the one before did: the virtual ports, a command, a control, a
-// packet that has left payload_dma, a work request, a response, marks, held notes, failures, one
-// queue whose priority may send again, functions whose rate lets them send again, the grant,
-// answers that have left, QPs that find a place.
+// packet that has left payload_dma, a work request, a response, a rate or CNP, marks, held notes,
+// failures, one QP that comes back, functions whose rate lets them send again, the grant, answers
+// that have left, QPs that find a place.
 #pragma once
 
 #include <algorithm>
@@ -62,7 +62,7 @@ struct tx_sched_ports {
   stream<response_failure>& failures;       ///< to responder
   stream<response_left>& answered;          ///< to responder
   level<vport_table>& vports;
-  // Of rate control, if there is any; the RTL has none.
+  // Of rate control, if there is any.
   stream<rate_limit>* limits = nullptr;
   stream<rate_charge>* charges = nullptr;
   // Priorities that get no grants; without them all do.
@@ -134,7 +134,7 @@ class tx_sched_rules final : public twin_rules {
     std::optional<T> taken;
   };
 
-  enum class outcome : std::uint8_t { granted, blocked, parked };
+  enum class outcome : std::uint8_t { granted, blocked, parked, aside };
 
   // What comes in (tx_sched_rules.cpp)
   void command(cycle_t t, const qp_command& item);
@@ -164,8 +164,7 @@ class tx_sched_rules final : public twin_rules {
   void limit(cycle_t t, const rate_limit& item);
   [[nodiscard]] bool rate_closed(cycle_t t, std::uint32_t qpn);
   void charge_rate(cycle_t t, const packet_item& packet);
-  void resume(cycle_t t, std::uint32_t qpn);
-  void let_rates_in(cycle_t t);
+  void come_back(cycle_t t);
   bool grant_cnp(cycle_t t);
   // Pauses (pauses.cpp)
   [[nodiscard]] std::uint8_t halted(cycle_t t) const;
@@ -173,7 +172,7 @@ class tx_sched_rules final : public twin_rules {
   [[nodiscard]] unsigned priority_of(cycle_t t, std::uint32_t qpn, std::uint16_t function) const;
   void stop_requests(cycle_t t, std::uint32_t qpn);
   void stop_responses(cycle_t t, std::uint32_t qpn);
-  void let_go(cycle_t t);
+  bool let_go(cycle_t t);
 
   // Requests (requests.cpp)
   std::int64_t grant_request(cycle_t t, std::uint16_t function);
@@ -250,9 +249,10 @@ class tx_sched_rules final : public twin_rules {
   cycle_t next_work_ = NeverCycle;  ///< a work request will be complete
   ring<std::uint16_t> doubtful_;    ///< functions that may have nothing left
   ring<std::uint32_t> controls_;  ///< QPs whose next response is an acknowledge or an atomic result
-  ring<rate_limit> cnps_;         ///< to be sent
-  ring<std::uint32_t> noting_;    ///< QPs with a held note that may go
-  ring<std::uint32_t> marks_;     ///< QPs that owe the requester a mark, and can give it
+  std::uint32_t released_ = NoNumber;  ///< a QP that waits for a rate that it has lost
+  ring<rate_limit> cnps_;              ///< to be sent
+  ring<std::uint32_t> noting_;         ///< QPs with a held note that may go
+  ring<std::uint32_t> marks_;          ///< QPs that owe the requester a mark, and can give it
   ring<response_failure> failures_;
   ring<response_left> answered_;
   std::uint64_t order_ = 0;
