@@ -144,20 +144,29 @@ bool tx_sched_rules::grant_control(cycle_t t) {
   return true;
 }
 
-/// Bytes on the wire; -1 if the function has no READ data that can go.
+/// Bytes on the wire; -1 if the function has no READ data that can go. The first QP in line that can
+/// send does.
 std::int64_t tx_sched_rules::grant_read(cycle_t t, std::uint16_t function) {
-  while (!reads_.empty(function) && rate_closed(t, reads_.first(function))) {
-    const std::uint32_t closed = reads_.first(function);
-    reads_.erase(closed);
-    responses_[closed].in = response_line::none;
-    responses_[closed].front().history.waits_for(context_, site(), t, rate_reason_);
+  std::uint32_t behind = NoNumber;
+  for (std::uint32_t qpn = reads_.first(function); qpn != NoNumber; qpn = behind) {
+    behind = reads_.behind(qpn);
+    const std::int64_t bytes = try_read(t, qpn, function);
+    if (bytes >= 0) {
+      return bytes;
+    }
   }
-  if (reads_.empty(function)) {
-    return -1;
-  }
-  const std::uint32_t qpn = reads_.first(function);
+  return -1;
+}
+
+std::int64_t tx_sched_rules::try_read(cycle_t t, std::uint32_t qpn, std::uint16_t function) {
   sched_responses& waiting = responses_[qpn];
   held_response& front = waiting.front();
+  if (rate_closed(t, qpn)) {
+    reads_.erase(qpn);
+    waiting.in = response_line::none;
+    front.history.waits_for(context_, site(), t, rate_reason_);
+    return -1;
+  }
   if (paused(t, qpn, function)) {
     reads_.erase(qpn);
     stop_responses(t, qpn);
