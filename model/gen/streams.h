@@ -3814,13 +3814,10 @@ struct vport_share {
 
 // What tx_sched keeps of a QP in line to choose among them: inside the stage, no stream.
 struct sched_class {
-  static constexpr unsigned Width = 30;
+  static constexpr unsigned Width = 7;
   static constexpr unsigned Words = 1;
   static constexpr const char* Name = "sched_class";
-  static constexpr std::array<stream_field_desc, 10> Fields = {{
-      {"head", 19, 11},
-      {"works", 8, 11},
-      {"draining", 7, 1},
+  static constexpr std::array<stream_field_desc, 7> Fields = {{
       {"fails", 6, 1},
       {"held", 5, 1},
       {"silent", 4, 1},
@@ -3830,12 +3827,6 @@ struct sched_class {
       {"reliable", 0, 1},
   }};
 
-  // slot of its first work request
-  std::uint16_t head{};
-  // work requests
-  std::uint16_t works{};
-  // SQD
-  std::uint8_t draining{};
   // its next one completes with an error
   std::uint8_t fails{};
   // it may not go on
@@ -3854,9 +3845,6 @@ struct sched_class {
   // Word 0 is the least significant: the order of Verilator's wide ports.
   void pack(std::uint32_t* w) const {
     std::memset(w, 0, 1 * sizeof *w);
-    bytes::put_bits(w, 19, 11, head);
-    bytes::put_bits(w, 8, 11, works);
-    bytes::put_bits(w, 7, 1, draining);
     bytes::put_bits(w, 6, 1, fails);
     bytes::put_bits(w, 5, 1, held);
     bytes::put_bits(w, 4, 1, silent);
@@ -3868,9 +3856,6 @@ struct sched_class {
 
   [[nodiscard]] static sched_class unpack(const std::uint32_t* w) {
     sched_class x;
-    x.head = static_cast<std::uint16_t>(bytes::get_bits(w, 19, 11));
-    x.works = static_cast<std::uint16_t>(bytes::get_bits(w, 8, 11));
-    x.draining = static_cast<std::uint8_t>(bytes::get_bits(w, 7, 1));
     x.fails = static_cast<std::uint8_t>(bytes::get_bits(w, 6, 1));
     x.held = static_cast<std::uint8_t>(bytes::get_bits(w, 5, 1));
     x.silent = static_cast<std::uint8_t>(bytes::get_bits(w, 4, 1));
@@ -4600,7 +4585,7 @@ inline constexpr std::array<stream_desc, 62> StreamTable = {{
     {"read_failure_beat", 48, read_failure_beat::Fields.data(), 2},
     {"answered_beat", 32, answered_beat::Fields.data(), 2},
     {"vport_share", 74, vport_share::Fields.data(), 5},
-    {"sched_class", 30, sched_class::Fields.data(), 10},
+    {"sched_class", 7, sched_class::Fields.data(), 7},
     {"sched_row", 382, sched_row::Fields.data(), 38},
     {"sched_answers", 88, sched_answers::Fields.data(), 9},
     {"rate_request", 100, rate_request::Fields.data(), 4},

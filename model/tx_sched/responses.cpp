@@ -140,12 +140,21 @@ bool tx_sched_rules::grant_control(cycle_t t) {
   return true;
 }
 
-/// Bytes on the wire; -1 if the function has no READ data that can go.
+/// Bytes on the wire; -1 if the function has no READ data that can go. The first QP in line that can
+/// send does.
 std::int64_t tx_sched_rules::grant_read(cycle_t t, std::uint16_t function) {
-  if (reads_.empty(function)) {
-    return -1;
+  std::uint32_t behind = NoNumber;
+  for (std::uint32_t qpn = reads_.first(function); qpn != NoNumber; qpn = behind) {
+    behind = reads_.behind(qpn);
+    const std::int64_t bytes = try_read(t, qpn, function);
+    if (bytes >= 0) {
+      return bytes;
+    }
   }
-  const std::uint32_t qpn = reads_.first(function);
+  return -1;
+}
+
+std::int64_t tx_sched_rules::try_read(cycle_t t, std::uint32_t qpn, std::uint16_t function) {
   sched_responses& waiting = responses_[qpn];
   held_response& front = waiting.front();
   const bool fetched = front.item.length != 0;

@@ -201,6 +201,7 @@ class tx_sched_rules final : public twin_rules {
   packet_item response_of(cycle_t t, std::uint32_t qpn);
   bool grant_control(cycle_t t);
   std::int64_t grant_read(cycle_t t, std::uint16_t function);
+  std::int64_t try_read(cycle_t t, std::uint32_t qpn, std::uint16_t function);
   void line_up(cycle_t t, std::uint32_t qpn);
   void leave_line(std::uint32_t qpn);
   void forget_responses(std::uint32_t qpn);

@@ -854,9 +854,6 @@ package streams_pkg;
 
   // What tx_sched keeps of a QP in line to choose among them: inside the stage, no stream.
   typedef struct packed {
-    logic [10:0] head;  // slot of its first work request
-    logic [10:0] works;  // work requests
-    logic draining;  // SQD
     logic fails;  // its next one completes with an error
     logic held;  // it may not go on
     logic silent;  // it sends nothing
@@ -865,7 +862,7 @@ package streams_pkg;
     logic overtakes;  // its packet would pass others in payload_dma
     logic reliable;  // the requester is told of its packet
   } sched_class_t;
-  localparam int unsigned SchedClassWidth = 30;
+  localparam int unsigned SchedClassWidth = 7;
 
   // What tx_sched keeps of a send queue: inside the stage, no stream.
   typedef struct packed {

@@ -129,14 +129,16 @@ module tx_sched #(
   logic command_resets, control_takes, restarts, request_grant, packet, fetched, fails, flushed;
   logic invalidates, last, ack_request, message, answered, grant_silent, left_in_head;
   logic [3:0] turn_erase, turn_push, turn_active, turn_inside, turn_update;
+  logic [4*SlotWidth-1:0] turn_head, turn_works;
+  logic [SlotWidth-1:0] next_head, next_works, admit_head, admit_works;
   logic [4*QpnWidth-1:0] turn_qpn;
   logic [4*FunctionWidth-1:0] turn_function;
   logic [4*ClassWidth-1:0] turn_class;
-  logic [Places-1:0] request_place, parked, request_erased, request_back;
   logic [QpnWidth-1:0] request_qpn, request_admit_qpn;
   logic [ClassWidth-1:0] request_class, admit_class;
   logic request_stays, request_ends_turn, drops_response, arriving, note_room, answer_reads;
   logic [SlotWidth-1:0] arriving_slot;
+  logic [QpnWidth-1:0] arriving_qpn;
   logic [17:0] parked_works;
   logic [RowWidth-1:0] grant_row, lost_row, answer_row;
   logic [HeadWidth-1:0] grant_head, lost_head;
@@ -177,6 +179,7 @@ module tx_sched #(
       .work_item_i(work_i),
       .arriving_o(arriving),
       .arriving_slot_o(arriving_slot),
+      .arriving_qpn_o(arriving_qpn),
       .take_qpn_i(acknowledges_i.qpn[QpnWidth-1:0]),
       .drops_response_o(drops_response),
       .sent_credits_i(sent_credits),
@@ -192,6 +195,8 @@ module tx_sched #(
       .turn_active_i(turn_active),
       .turn_update_o(turn_update),
       .turn_class_o(turn_class),
+      .turn_head_o(turn_head),
+      .turn_works_o(turn_works),
       .parked_works_i(parked_works),
       .works_o(works_q),
       .held_o(held_q),
@@ -218,10 +223,14 @@ module tx_sched #(
       .stays_o(request_stays),
       .turn_ends_o(request_ends_turn),
       .class_o(request_class),
+      .head_o(next_head),
+      .slots_o(next_works),
       .answer_qpn_i(answer_qpn),
       .answer_row_o(answer_row),
       .admit_qpn_i(request_admit_qpn),
       .admit_class_o(admit_class),
+      .admit_head_o(admit_head),
+      .admit_works_o(admit_works),
       .busy_o(steps_busy)
   );
 
@@ -306,24 +315,21 @@ module tx_sched #(
   // The choice
   // ------------------------------------------------------------------------------------------
 
+  localparam int unsigned PlaceWidth = $clog2(Places);
   logic [Functions-1:0] request_before, read_before, request_waiting, read_waiting;
-  logic [Functions-1:0] request_after, read_after, can, visited, charged;
-  logic [Places-1:0] request_valid, read_valid, read_place;
-  logic [QpnWidth*Places-1:0] request_qpns, read_qpns;
-  logic [FunctionWidth*Places-1:0] request_owner, read_owner;
-  logic [ClassWidth*Places-1:0] request_classes;
-  logic [2*Places-1:0] read_classes;
-  logic [Places*Places-1:0] request_older, read_older;
+  logic [Functions-1:0] request_after, read_after, request_can, read_can, visited, charged;
+  logic [Places-1:0] request_valid, request_grants, request_parks, read_valid, read_grants;
+  logic [ClassWidth*Places-1:0] request_flags;
+  logic [2*Places-1:0] read_flags;
   logic [3:0] unused_read_active, read_inside;
-  logic request_admit, read_admit, read_late_inside, unused_late, request_busy, read_busy;
+  logic stalls, request_admit, read_admit, read_late_inside, unused_late, request_busy, read_busy;
+  logic [PlaceWidth-1:0] stalled;
   logic [FunctionWidth-1:0] request_admit_function, read_admit_function, sender;
   logic any, functions_busy;
   logic [15:0] cost, bytes;
 
-  assign request_erased = parked | (request_stays ? '0 : request_place);
-  assign request_back = request_stays && request_ends_turn ? request_place : '0;
   tx_sched_turns #(
-      .ClassWidth(ClassWidth)
+      .Flags(ClassWidth)
   ) i_requests (
       .clk_i,
       .rst_ni,
@@ -335,32 +341,51 @@ module tx_sched #(
       .active_o(turn_active),
       .inside_o(turn_inside),
       .update_i(turn_update),
-      .class_i(turn_class),
-      .valid_o(request_valid),
-      .qpn_o(request_qpns),
-      .owner_o(request_owner),
-      .class_o(request_classes),
-      .older_o(request_older),
+      .flags_i(turn_class),
+      .head_i(turn_head),
+      .works_i(turn_works),
       .waiting_o(request_waiting),
-      .erased_i(request_erased),
-      .back_i(request_back),
-      .chosen_i(request_place),
-      .chosen_class_i(request_class),
+      .arriving_i(arriving),
+      .arriving_qpn_i(arriving_qpn),
+      .arriving_slot_i(arriving_slot),
+      .stalls_o(stalls),
+      .stalled_o(stalled),
+      .valid_o(request_valid),
+      .flags_o(request_flags),
+      .grants_i(request_grants),
+      .can_o(request_can),
+      .choose_i(any && !read_grant),
+      .sender_i(sender),
+      .chosen_o(request_grant),
+      .chosen_qpn_o(request_qpn),
+      .stays_i(request_stays),
+      .back_i(request_ends_turn),
+      .chosen_flags_i(request_class),
+      .chosen_head_i(next_head),
+      .chosen_works_i(next_works),
+      .parks_i(request_parks),
+      .visited_i(visited),
+      .parked_works_o(parked_works),
       .after_o(request_after),
       .late_push_i(1'b0),
       .late_qpn_i('0),
       .late_function_i('0),
-      .late_class_i('0),
+      .late_flags_i('0),
       .late_inside_o(unused_late),
       .admit_o(request_admit),
       .admit_qpn_o(request_admit_qpn),
       .admit_function_o(request_admit_function),
-      .admit_class_i(admit_class),
+      .admit_flags_i(admit_class),
+      .admit_head_i(admit_head),
+      .admit_works_i(admit_works),
       .busy_o(request_busy)
   );
 
+  logic unused_stalls;
+  logic [PlaceWidth-1:0] unused_stalled;
+  logic [17:0] unused_works;
   tx_sched_turns #(
-      .ClassWidth(2)
+      .Flags(2)
   ) i_reads (
       .clk_i,
       .rst_ni,
@@ -375,27 +400,43 @@ module tx_sched #(
       .active_o(unused_read_active),
       .inside_o(read_inside),
       .update_i({take_read, left_read, 2'b00}),
-      .class_i({take_class, left_class, 4'b0}),
-      .valid_o(read_valid),
-      .qpn_o(read_qpns),
-      .owner_o(read_owner),
-      .class_o(read_classes),
-      .older_o(read_older),
+      .flags_i({take_class, left_class, 4'b0}),
+      .head_i('0),
+      .works_i('0),
       .waiting_o(read_waiting),
-      .erased_i(read_place),
-      .back_i('0),
-      .chosen_i('0),
-      .chosen_class_i('0),
+      .arriving_i(1'b0),
+      .arriving_qpn_i('0),
+      .arriving_slot_i('0),
+      .stalls_o(unused_stalls),
+      .stalled_o(unused_stalled),
+      .valid_o(read_valid),
+      .flags_o(read_flags),
+      .grants_i(read_grants),
+      .can_o(read_can),
+      .choose_i(any),
+      .sender_i(sender),
+      .chosen_o(read_grant),
+      .chosen_qpn_o(read_qpn),
+      .stays_i(1'b0),
+      .back_i(1'b0),
+      .chosen_flags_i('0),
+      .chosen_head_i('0),
+      .chosen_works_i('0),
+      .parks_i('0),
+      .visited_i('0),
+      .parked_works_o(unused_works),
       .after_o(read_after),
       .late_push_i(again_read),
       .late_qpn_i(answer_qpn),
       .late_function_i(again_function[FunctionWidth-1:0]),
-      .late_class_i(again_class),
+      .late_flags_i(again_class),
       .late_inside_o(read_late_inside),
       .admit_o(read_admit),
       .admit_qpn_o(read_admit_qpn),
       .admit_function_o(read_admit_function),
-      .admit_class_i(read_admit_class),
+      .admit_flags_i(read_admit_class),
+      .admit_head_i('0),
+      .admit_works_i('0),
       .busy_o(read_busy)
   );
 
@@ -408,30 +449,15 @@ module tx_sched #(
       .note_room_i(note_room),
       .answer_room_i(answer_room),
       .failure_room_i(failure_room),
-      .arriving_i(arriving),
-      .arriving_slot_i(arriving_slot),
       .valid_i(request_valid),
-      .qpn_i(request_qpns),
-      .owner_i(request_owner),
-      .class_i(request_classes),
-      .older_i(request_older),
+      .flags_i(request_flags),
+      .stalls_i(stalls),
+      .stalled_i(stalled),
+      .grants_o(request_grants),
+      .parks_o(request_parks),
       .read_valid_i(read_valid),
-      .read_qpn_i(read_qpns),
-      .read_owner_i(read_owner),
-      .read_class_i(read_classes),
-      .read_older_i(read_older),
-      .can_o(can),
-      .visited_i(visited),
-      .any_i(any),
-      .sender_i(sender),
-      .request_o(request_grant),
-      .request_place_o(request_place),
-      .request_qpn_o(request_qpn),
-      .read_o(read_grant),
-      .read_place_o(read_place),
-      .read_qpn_o(read_qpn),
-      .parked_o(parked),
-      .parked_works_o(parked_works)
+      .read_flags_i(read_flags),
+      .read_grants_o(read_grants)
   );
 
   tx_sched_functions i_functions (
@@ -453,7 +479,7 @@ module tx_sched #(
         turn_function[0+:2*FunctionWidth]
       }),
       .waiting_i(request_waiting | read_waiting),
-      .can_i(can),
+      .can_i(request_can | read_can),
       .visited_o(visited),
       .any_o(any),
       .sender_o(sender),

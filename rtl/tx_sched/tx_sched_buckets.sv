@@ -8,20 +8,23 @@
 module tx_sched_buckets #(
     parameter  int unsigned Functions     = stages_pkg::TxSchedFunctions,
     localparam int unsigned FunctionWidth = $clog2(Functions),
+    localparam int unsigned ShareWidth    = streams_pkg::VportShareWidth,
     localparam int unsigned RefillWidth   = 48,
-    localparam int unsigned LevelWidth    = 50
+    localparam int unsigned LevelWidth    = 52
 ) (
     input logic clk_i,  // core clock
     input logic rst_ni, // synchronous reset, active low
 
-    input  logic [                      13:0] largest_i,        // bytes of the largest packet - top
-    input  logic [RefillWidth*Functions-1:0] refill_i,         // tokens a cycle, 0: no limit - top
-    output logic [             Functions-1:0] open_o,           // it may send - functions
-    input  logic                              charge_i,         // a packet is sent - functions
-    input  logic [         FunctionWidth-1:0] charge_function_i, // by whom - functions
-    input  logic [                      15:0] charge_bytes_i,   // bytes on the wire - functions
-    output logic [             Functions-1:0] open_after_o,     // it may send another - functions
-    output logic                              busy_o            // somebody is filling up - top
+    input  logic [                    13:0] largest_i,  // bytes of the largest packet - top
+    input  logic                            changed_i,  // there are other rates - functions
+    input  logic [ShareWidth*Functions-1:0] shares_i,   // which - functions
+    input  logic [           Functions-1:0] limited_i,  // whose rate is limited - functions
+    output logic [           Functions-1:0] open_o,     // it may send - functions
+    input  logic                            charge_i,   // a packet is sent - functions
+    input  logic [       FunctionWidth-1:0] charge_function_i,  // by whom - functions
+    input  logic [                    15:0] charge_bytes_i,     // bytes on the wire - functions
+    output logic [           Functions-1:0] open_after_o,  // it may send another - functions
+    output logic                            busy_o         // somebody is filling up - top
 );
 
   // A byte in tokens is 1000 * 2^24.
@@ -35,42 +38,76 @@ module tx_sched_buckets #(
   logic signed [LevelWidth-1:0] room;
   assign room = tokens_of(16'(largest_i));
 
-  logic [LevelWidth*Functions-1:0] level_q, level, level_next;
-  logic [Functions-1:0] limited;
+  // Tokens that the rate lets come each cycle, and those that a bucket is short of being full.
+  logic [RefillWidth-1:0] refill[Functions];
+  logic [RefillWidth-1:0] refill_q[Functions];
+  logic signed [LevelWidth-1:0] short_q[Functions];
+  logic signed [LevelWidth-1:0] short_next[Functions];
+  logic [Functions-1:0] filling_q, filling;
+
+  streams_pkg::vport_share_t port;
   always_comb begin
+    port = '0;
     for (int unsigned i = 0; i < Functions; i++) begin
-      limited[i] = refill_i[i*RefillWidth+:RefillWidth] != '0;
-      level[i*LevelWidth+:LevelWidth] = limited[i] ? level_q[i*LevelWidth+:LevelWidth] : room;
-      open_o[i] = $signed(level[i*LevelWidth+:LevelWidth]) > 0;
+      refill[i] = refill_q[i];
+    end
+    if (changed_i) begin
+      for (int unsigned i = 0; i < Functions; i++) begin
+        port      = shares_i[i*ShareWidth+:ShareWidth];
+        refill[i] = port.refill;
+      end
     end
   end
 
   always_comb begin
-    logic signed [LevelWidth-1:0] after;
+    open_o = '1;
+    if (filling_q != '0) begin
+      for (int unsigned i = 0; i < Functions; i++) begin
+        open_o[i] = !limited_i[i] || short_q[i] < room;
+      end
+    end
+  end
+
+  always_comb begin
+    logic signed [LevelWidth-1:0] less;
+    open_after_o = open_o;
+    filling      = '0;
+    less         = '0;
     for (int unsigned i = 0; i < Functions; i++) begin
-      after = $signed(level[i*LevelWidth+:LevelWidth]);
-      if (charge_i && limited[i] && charge_function_i == FunctionWidth'(i)) begin
-        after = after - tokens_of(charge_bytes_i);
-        if (after < -room) begin
-          after = -room;
+      short_next[i] = '0;
+    end
+    if (filling_q != '0 || (charge_i && limited_i[charge_function_i])) begin
+      for (int unsigned i = 0; i < Functions; i++) begin
+        less = limited_i[i] && filling_q[i] ? short_q[i] : '0;
+        if (charge_i && limited_i[i] && charge_function_i == FunctionWidth'(i)) begin
+          less = less + tokens_of(charge_bytes_i);
+          if (less > room + room) begin
+            less = room + room;
+          end
+        end
+        open_after_o[i] = less < room;
+        less = less -
+            $signed({{(LevelWidth - RefillWidth) {1'b0}}, refill[i]});
+        if (limited_i[i] && less > 0) begin
+          short_next[i] = less;
+          filling[i]    = 1'b1;
         end
       end
-      open_after_o[i] = after > 0;
-      after = after +
-          $signed({{(LevelWidth - RefillWidth) {1'b0}}, refill_i[i*RefillWidth+:RefillWidth]});
-      level_next[i*LevelWidth+:LevelWidth] = after > room ? room : after;
     end
   end
 
-  logic filling_q;
-  assign busy_o = filling_q;
+  assign busy_o = filling_q != '0;
+  for (genvar i = 0; i < Functions; i++) begin : gen_function
+    always_ff @(posedge clk_i) begin
+      refill_q[i] <= refill[i];
+      short_q[i]  <= short_next[i];
+    end
+  end
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      level_q   <= {Functions{room}};
-      filling_q <= 1'b0;
+      filling_q <= '0;
     end else begin
-      level_q   <= level_next;
-      filling_q <= level_next != {Functions{room}};
+      filling_q <= filling;
     end
   end
 

@@ -5,14 +5,17 @@
 // something to send, for five reasons in turn; those that have lost what they had leave; those come
 // back whose rate lets them; rounds begin; one function sends, out of turn or in its turn;
 // functions get something to send, for three more reasons.
+//
+// Functions in line have stamps in the order in which they joined. A stamp is the number of the
+// cycle, of those in which somebody was in line since nobody was, and 8 bits for the order within
+// it; 56 bits of cycles do not wrap.
 `include "assertions.svh"
 
 module tx_sched_functions #(
     parameter  int unsigned Functions     = stages_pkg::TxSchedFunctions,
     localparam int unsigned FunctionWidth = $clog2(Functions),
     localparam int unsigned ShareWidth    = streams_pkg::VportShareWidth,
-    localparam int unsigned BalanceWidth  = 32,
-    localparam int unsigned RefillWidth   = 48
+    localparam int unsigned BalanceWidth  = 32
 ) (
     input logic clk_i,  // core clock
     input logic rst_ni, // synchronous reset, active low
@@ -42,42 +45,47 @@ module tx_sched_functions #(
     output logic busy_o  // rates fill up, or somebody waits for his - top
 );
 
+  localparam int unsigned UrgencyWidth = 8;
+  localparam int unsigned Urgencies = 2 ** UrgencyWidth;
+  localparam int unsigned StampWidth = 64;
+  localparam int unsigned OrderWidth = StampWidth - 8;
+  // Within a cycle: by number when the ports change, five singly, by number when rates let them in,
+  // the one that has sent, three singly.
+  localparam logic [7:0] Single = 8'(Functions);
+  localparam logic [7:0] Opened = Single + 8'd5;
+  localparam logic [7:0] Sent = Opened + 8'(Functions);
+
   // The virtual ports
   // ------------------------------------------------------------------------------------------
 
   logic [ShareWidth*Functions-1:0] shares_q;
-  logic [RefillWidth*Functions-1:0] refill;
-  logic [BalanceWidth*Functions-1:0] quantum;
-  logic [Functions*Functions-1:0] mates, higher;
-  logic [Functions-1:0] enabled, limited;
-  logic [8*Functions-1:0] urgency;
+  logic signed [BalanceWidth-1:0] quantum[Functions];
+  logic signed [BalanceWidth-1:0] quantum_q[Functions];
+  logic [UrgencyWidth-1:0] urgency[Functions];
+  logic [UrgencyWidth-1:0] urgency_q[Functions];
+  logic [Functions-1:0] enabled, limited, enabled_q, limited_q;
   logic changed, rearranged;
-  assign changed = shares_i != shares_q;
+  assign changed = !rst_ni || shares_i != shares_q;
 
-  streams_pkg::vport_share_t port_now, port_before;
+  streams_pkg::vport_share_t port;
   always_comb begin
     rearranged = 1'b0;
+    enabled    = enabled_q;
+    limited    = limited_q;
+    port       = '0;
     for (int unsigned i = 0; i < Functions; i++) begin
-      port_now = shares_i[i*ShareWidth+:ShareWidth];
-      port_before = shares_q[i*ShareWidth+:ShareWidth];
-      rearranged = rearranged || port_now.urgency != port_before.urgency;
-      enabled[i] = port_now.enabled;
-      limited[i] = port_now.refill != '0;
-      urgency[i*8+:8] = port_now.urgency;
-      refill[i*RefillWidth+:RefillWidth] = port_now.refill;
-      quantum[i*BalanceWidth+:BalanceWidth] =
-          BalanceWidth'(port_now.weight) * BalanceWidth'(largest_i);
+      quantum[i] = quantum_q[i];
+      urgency[i] = urgency_q[i];
     end
-  end
-  always_comb begin
-    logic [Functions-1:0] alike, above;
-    for (int unsigned i = 0; i < Functions; i++) begin
-      for (int unsigned j = 0; j < Functions; j++) begin
-        alike[j] = urgency[i*8+:8] == urgency[j*8+:8];
-        above[j] = urgency[j*8+:8] > urgency[i*8+:8];
+    if (changed) begin
+      for (int unsigned i = 0; i < Functions; i++) begin
+        port       = shares_i[i*ShareWidth+:ShareWidth];
+        rearranged = rearranged || port.urgency != urgency_q[i];
+        enabled[i] = port.enabled;
+        limited[i] = port.refill != '0;
+        urgency[i] = port.urgency;
+        quantum[i] = BalanceWidth'(port.weight) * BalanceWidth'(largest_i);
       end
-      mates[i*Functions+:Functions]  = alike;
-      higher[i*Functions+:Functions] = above;
     end
   end
   // One enabled at most.
@@ -85,131 +93,157 @@ module tx_sched_functions #(
   assign charged_o = limited | {Functions{!alone_o}};
 
   logic [Functions-1:0] listed_q, due_q, throttled_q, had_q;
-  logic [BalanceWidth*Functions-1:0] balance_q;
-  logic [Functions*Functions-1:0] older_q;
+  logic signed [BalanceWidth-1:0] balance_q[Functions];
+  logic [StampWidth-1:0] stamp_q[Functions];
+  logic [OrderWidth-1:0] order_q, order;
+  assign order = listed_q != '0 ? order_q : '0;
 
-  logic [Functions-1:0] listed_cfg, had_cfg, throttled_cfg, again;
-  logic [BalanceWidth*Functions-1:0] balance_cfg;
-  always_comb begin
-    logic signed [BalanceWidth-1:0] balance, most;
-    again         = changed ? throttled_q | (rearranged ? listed_q : '0) : '0;
-    listed_cfg    = listed_q & ~again;
-    throttled_cfg = changed ? '0 : throttled_q;
-    had_cfg       = changed && rearranged ? '0 : had_q;
-    balance_cfg   = balance_q;
-    for (int unsigned i = 0; i < Functions; i++) begin
-      balance = $signed(balance_q[i*BalanceWidth+:BalanceWidth]);
-      most    = rearranged ? '0 : $signed(quantum[i*BalanceWidth+:BalanceWidth]);
-      if (changed && balance > most) begin
-        balance_cfg[i*BalanceWidth+:BalanceWidth] = most;
-      end
-    end
-  end
+  // What is left of its quantum of a function that joins: it gets that of the round once, and
+  // nothing is saved up.
+  function automatic logic signed [BalanceWidth-1:0] topped_up(
+      input logic had, input logic signed [BalanceWidth-1:0] balance,
+      input logic signed [BalanceWidth-1:0] share);
+    topped_up = had ? balance : balance > 0 ? share : balance + share;
+  endfunction
 
-  // Who gets something to send
+  // Who gets something to send, and the rounds
   // ------------------------------------------------------------------------------------------
 
-  // Stage 0 is the change of the virtual ports, 1 to 5 are one function each, 6 lets those in whose
-  // rate lets them.
-  localparam int unsigned Stages = 7;
-  logic [Functions-1:0] open, open_after, opened;
-  for (genvar s = 0; s <= Stages; s++) begin : gen_stage
-    logic [Functions-1:0] listed, due, throttled, had;
-    logic [BalanceWidth*Functions-1:0] balance;
-    logic [Functions*Functions-1:0] older;
-  end
+  logic [Functions-1:0] open, open_after;
+  logic [Functions-1:0] listed, due, throttled, had;
+  logic signed [BalanceWidth-1:0] balance[Functions];
+  logic [StampWidth-1:0] stamp[Functions];
 
-  assign gen_stage[0].listed = listed_cfg;
-  assign gen_stage[0].due = due_q;
-  assign gen_stage[0].throttled = throttled_cfg;
-  assign gen_stage[0].had = had_cfg;
-  assign gen_stage[0].balance = balance_cfg;
-  assign gen_stage[0].older = older_q;
-  assign opened = gen_stage[6].throttled & open;
-
-  for (genvar s = 0; s < Stages; s++) begin : gen_enter
-    logic [Functions-1:0] enters, listed_in, throttled_in;
-    if (s == 0) begin : gen_change
-      assign enters = again & before_i;
-      assign listed_in = gen_stage[0].listed;
-      assign throttled_in = gen_stage[0].throttled;
-    end else if (s == 6) begin : gen_opened
-      assign enters = opened & waiting_i;
-      assign listed_in = gen_stage[s].listed & waiting_i;
-      assign throttled_in = gen_stage[s].throttled & ~opened;
-    end else begin : gen_one
-      assign enters = enter_i[s-1] ?
-          Functions'(1) << entering_i[(s-1)*FunctionWidth+:FunctionWidth] : '0;
-      assign listed_in = gen_stage[s].listed;
-      assign throttled_in = gen_stage[s].throttled;
+  always_comb begin
+    logic [Functions-1:0] again, opened;
+    logic [Urgencies-1:0] has_due, has_spent;
+    logic [FunctionWidth-1:0] who;
+    again     = '0;
+    has_due   = '0;
+    has_spent = '0;
+    listed    = listed_q;
+    due       = due_q;
+    throttled = throttled_q;
+    had       = had_q;
+    for (int unsigned i = 0; i < Functions; i++) begin
+      balance[i] = balance_q[i];
+      stamp[i]   = stamp_q[i];
     end
-    tx_sched_enter #(
-        .Functions(Functions)
-    ) i_enter (
-        .enter_i(enters),
-        .open_i(open),
-        .quantum_i(quantum),
-        .listed_i(listed_in),
-        .due_i(gen_stage[s].due),
-        .throttled_i(throttled_in),
-        .had_i(gen_stage[s].had),
-        .balance_i(gen_stage[s].balance),
-        .older_i(gen_stage[s].older),
-        .listed_o(gen_stage[s+1].listed),
-        .due_o(gen_stage[s+1].due),
-        .throttled_o(gen_stage[s+1].throttled),
-        .had_o(gen_stage[s+1].had),
-        .balance_o(gen_stage[s+1].balance),
-        .older_o(gen_stage[s+1].older)
-    );
+    if (changed) begin
+      again     = throttled_q | (rearranged ? listed_q : '0);
+      listed    = listed_q & ~again;
+      throttled = '0;
+      had       = rearranged ? '0 : had_q;
+      for (int unsigned i = 0; i < Functions; i++) begin
+        if (rearranged ? balance[i] > 0 : balance[i] > quantum[i]) begin
+          balance[i] = rearranged ? '0 : quantum[i];
+        end
+        if (again[i] && before_i[i]) begin
+          if (open[i]) begin
+            balance[i] = topped_up(had[i], balance[i], quantum[i]);
+            listed[i]  = 1'b1;
+            had[i]     = 1'b1;
+            due[i]     = balance[i] > 0;
+            stamp[i]   = {order, 8'(i)};
+          end else begin
+            throttled[i] = 1'b1;
+          end
+        end
+      end
+    end
+    for (int unsigned s = 0; s < 5; s++) begin
+      who = entering_i[s*FunctionWidth+:FunctionWidth];
+      if (enter_i[s] && !listed[who] && !throttled[who]) begin
+        if (open[who]) begin
+          balance[who] = topped_up(had[who], balance[who], quantum[who]);
+          listed[who]  = 1'b1;
+          had[who]     = 1'b1;
+          due[who]     = balance[who] > 0;
+          stamp[who]   = {order, Single + 8'(s)};
+        end else begin
+          throttled[who] = 1'b1;
+        end
+      end
+    end
+    // Those leave that have lost what they had; those come back whose rate lets them.
+    listed    = listed & waiting_i;
+    opened    = throttled & open;
+    throttled = throttled & ~opened;
+    opened    = opened & waiting_i;
+    if (opened != '0) begin
+      for (int unsigned i = 0; i < Functions; i++) begin
+        if (opened[i]) begin
+          balance[i] = topped_up(had[i], balance[i], quantum[i]);
+          stamp[i]   = {order, Opened + 8'(i)};
+          due[i]     = balance[i] > 0;
+        end
+      end
+      listed = listed | opened;
+      had    = had | opened;
+    end
+    // A round of each urgency begins of which nobody has anything left.
+    if ((listed & ~due) != '0) begin
+      for (int unsigned i = 0; i < Functions; i++) begin
+        if (listed[i]) begin
+          if (due[i]) begin
+            has_due[urgency[i]] = 1'b1;
+          end else begin
+            has_spent[urgency[i]] = 1'b1;
+          end
+        end
+      end
+      for (int unsigned i = 0; i < Functions; i++) begin
+        if (has_spent[urgency[i]] && !has_due[urgency[i]]) begin
+          due[i] = due[i] || listed[i];
+          had[i] = 1'b0;
+        end
+      end
+    end
   end
 
   // The turn
   // ------------------------------------------------------------------------------------------
 
-  logic [Functions-1:0] listed_turn, due_turn, had_turn, throttled_turn;
-  logic [BalanceWidth*Functions-1:0] balance_turn;
-  logic [Functions*Functions-1:0] older_turn;
-  assign listed_turn = gen_stage[Stages].listed;
-  assign throttled_turn = gen_stage[Stages].throttled;
-  assign balance_turn = gen_stage[Stages].balance;
-  assign older_turn = gen_stage[Stages].older;
-
-  tx_sched_rounds #(
-      .Functions(Functions)
-  ) i_rounds (
-      .mates_i(mates),
-      .listed_i(listed_turn),
-      .due_i(gen_stage[Stages].due),
-      .had_i(gen_stage[Stages].had),
-      .due_o(due_turn),
-      .had_o(had_turn)
-  );
-
-  logic [Functions-1:0] wins, able;
-  assign able = listed_turn & can_i;
+  logic [Functions-1:0] able;
+  logic [UrgencyWidth-1:0] first_urgency;
+  logic [StampWidth-1:0] first_stamp;
+  logic first_due, found;
+  assign able = listed & can_i;
+  // Who can send and is before all others that can.
   always_comb begin
-    logic [Functions-1:0] ahead;
-    wins      = '0;
-    visited_o = listed_turn & ~can_i;
-    sender_o  = '0;
-    for (int unsigned i = 0; i < Functions; i++) begin
-      ahead = listed_turn &
-          (higher[i*Functions+:Functions] |
-           (mates[i*Functions+:Functions] &
-            (due_turn[i] ? due_turn & older_turn[i*Functions+:Functions]
-                         : due_turn | older_turn[i*Functions+:Functions])));
-      if (able[i] && (ahead & able) == '0) begin
-        wins[i]   = 1'b1;
-        sender_o  = FunctionWidth'(i);
-        visited_o = ahead;
+    found         = 1'b0;
+    sender_o      = '0;
+    first_urgency = '0;
+    first_due     = 1'b0;
+    first_stamp   = '0;
+    if (able != '0) begin
+      for (int unsigned i = 0; i < Functions; i++) begin
+        if (able[i] &&
+            (!found || urgency[i] > first_urgency ||
+             (urgency[i] == first_urgency &&
+              (due[i] != first_due ? due[i] : stamp[i] < first_stamp)))) begin
+          found         = 1'b1;
+          sender_o      = FunctionWidth'(i);
+          first_urgency = urgency[i];
+          first_due     = due[i];
+          first_stamp   = stamp[i];
+        end
       end
     end
-    if (out_of_turn_i) begin
-      visited_o = '0;
+  end
+  assign any_o = found && !out_of_turn_i;
+  always_comb begin
+    visited_o = out_of_turn_i ? '0 : listed & ~can_i;
+    if (visited_o != '0 && found) begin
+      for (int unsigned i = 0; i < Functions; i++) begin
+        if (urgency[i] < first_urgency ||
+            (urgency[i] == first_urgency &&
+             (due[i] != first_due ? first_due : stamp[i] > first_stamp))) begin
+          visited_o[i] = 1'b0;
+        end
+      end
     end
   end
-  assign any_o = able != '0 && !out_of_turn_i;
 
   logic filling;
   tx_sched_buckets #(
@@ -218,7 +252,9 @@ module tx_sched_functions #(
       .clk_i,
       .rst_ni,
       .largest_i,
-      .refill_i(refill),
+      .changed_i(changed),
+      .shares_i,
+      .limited_i(limited),
       .open_o(open),
       .charge_i(any_o || out_of_turn_i),
       .charge_function_i(out_of_turn_i ? answerer_i : sender_o),
@@ -227,100 +263,86 @@ module tx_sched_functions #(
       .busy_o(filling)
   );
 
-  // Who has sent goes to the end of a line, or waits for his rate; whoever has nothing leaves.
-  logic [Functions-1:0] listed_sent, due_sent, had_sent, throttled_sent, stops;
-  logic [BalanceWidth*Functions-1:0] balance_sent;
-  logic [Functions*Functions-1:0] older_sent;
+  // Who has sent goes to the end of a line, or waits for his rate; whoever has nothing leaves. Then
+  // those that come late.
+  logic [Functions-1:0] listed_next, due_next, throttled_next, had_next;
+  logic signed [BalanceWidth-1:0] balance_next[Functions];
+  logic [StampWidth-1:0] stamp_next[Functions];
   always_comb begin
-    logic signed [BalanceWidth-1:0] left, share;
-    due_sent     = due_turn;
-    had_sent     = had_turn;
-    balance_sent = balance_turn;
-    older_sent   = older_turn;
-    stops        = '0;
+    logic signed [BalanceWidth-1:0] left;
+    logic [FunctionWidth-1:0] who;
+    listed_next    = listed;
+    due_next       = due;
+    throttled_next = throttled;
+    had_next       = had;
     for (int unsigned i = 0; i < Functions; i++) begin
-      left  = $signed(balance_turn[i*BalanceWidth+:BalanceWidth]);
-      share = $signed(quantum[i*BalanceWidth+:BalanceWidth]);
-      if (any_o && wins[i]) begin
-        if (!had_turn[i]) begin
-          left = left > 0 ? share : left + share;
+      balance_next[i] = balance[i];
+      stamp_next[i]   = stamp[i];
+    end
+    left = topped_up(had[sender_o], balance[sender_o], quantum[sender_o]);
+    // Whoever has nothing left begins a round of its own.
+    left = topped_up(due[sender_o], left, quantum[sender_o]);
+    left = left - $signed({{(BalanceWidth - 16) {1'b0}}, bytes_i});
+    listed_next = listed & ~(visited_o & ~after_i);
+    if (any_o) begin
+      had_next[sender_o]       = 1'b1;
+      due_next[sender_o]       = left > 0;
+      balance_next[sender_o]   = left;
+      stamp_next[sender_o]     = {order, Sent};
+      listed_next[sender_o]    = open_after[sender_o] && after_i[sender_o];
+      throttled_next[sender_o] = !open_after[sender_o];
+    end
+    if (out_of_turn_i && limited[answerer_i] && listed[answerer_i] &&
+        !open_after[answerer_i]) begin
+      listed_next[answerer_i]    = 1'b0;
+      throttled_next[answerer_i] = 1'b1;
+    end
+    for (int unsigned s = 0; s < 3; s++) begin
+      who = late_function_i[s*FunctionWidth+:FunctionWidth];
+      if (late_i[s] && !listed_next[who] && !throttled_next[who]) begin
+        if (open_after[who]) begin
+          balance_next[who] = topped_up(had_next[who], balance_next[who], quantum[who]);
+          listed_next[who]  = 1'b1;
+          had_next[who]     = 1'b1;
+          due_next[who]     = balance_next[who] > 0;
+          stamp_next[who]   = {order, Sent + 8'(s + 1)};
+        end else begin
+          throttled_next[who] = 1'b1;
         end
-        if (!due_turn[i]) begin
-          left = left > 0 ? share : left + share;
-        end
-        left        = left - $signed({{(BalanceWidth - 16) {1'b0}}, bytes_i});
-        had_sent[i] = 1'b1;
-        due_sent[i] = left > 0;
-        stops[i]    = !open_after[i];
-        balance_sent[i*BalanceWidth+:BalanceWidth] = left;
-        older_sent[i*Functions+:Functions] = listed_turn & ~wins;
-      end else if (any_o) begin
-        older_sent[i*Functions+:Functions] = older_turn[i*Functions+:Functions] & ~wins;
-      end
-      if (out_of_turn_i && limited[i] && answerer_i == FunctionWidth'(i)) begin
-        stops[i] = listed_turn[i] && !open_after[i];
       end
     end
-  end
-  assign throttled_sent = throttled_turn | stops;
-  assign listed_sent = listed_turn & ~stops & ~((visited_o | (any_o ? wins : '0)) & ~after_i);
-
-  // Who comes late
-  // ------------------------------------------------------------------------------------------
-
-  // An answer's QP lines up again; QPs find a place.
-  for (genvar s = 0; s < 4; s++) begin : gen_late
-    logic [Functions-1:0] listed, due, throttled, had;
-    logic [BalanceWidth*Functions-1:0] balance;
-    logic [Functions*Functions-1:0] older;
-  end
-  assign gen_late[0].listed = listed_sent;
-  assign gen_late[0].due = due_sent;
-  assign gen_late[0].throttled = throttled_sent;
-  assign gen_late[0].had = had_sent;
-  assign gen_late[0].balance = balance_sent;
-  assign gen_late[0].older = older_sent;
-  for (genvar s = 0; s < 3; s++) begin : gen_enter_late
-    tx_sched_enter #(
-        .Functions(Functions)
-    ) i_enter (
-        .enter_i(late_i[s] ?
-                 Functions'(1) << late_function_i[s*FunctionWidth+:FunctionWidth] : '0),
-        .open_i(open_after),
-        .quantum_i(quantum),
-        .listed_i(gen_late[s].listed),
-        .due_i(gen_late[s].due),
-        .throttled_i(gen_late[s].throttled),
-        .had_i(gen_late[s].had),
-        .balance_i(gen_late[s].balance),
-        .older_i(gen_late[s].older),
-        .listed_o(gen_late[s+1].listed),
-        .due_o(gen_late[s+1].due),
-        .throttled_o(gen_late[s+1].throttled),
-        .had_o(gen_late[s+1].had),
-        .balance_o(gen_late[s+1].balance),
-        .older_o(gen_late[s+1].older)
-    );
   end
 
   assign busy_o = changed || filling || throttled_q != '0;
 
+  for (genvar i = 0; i < Functions; i++) begin : gen_function
+    always_ff @(posedge clk_i) begin
+      stamp_q[i]   <= stamp_next[i];
+      urgency_q[i] <= urgency[i];
+      quantum_q[i] <= quantum[i];
+      balance_q[i] <= rst_ni ? balance_next[i] : '0;
+    end
+  end
   always_ff @(posedge clk_i) begin
-    older_q <= gen_late[3].older;
+    if (changed) begin
+      shares_q  <= shares_i;
+      enabled_q <= enabled;
+      limited_q <= limited;
+    end
     if (!rst_ni) begin
-      shares_q    <= shares_i;
       listed_q    <= '0;
       due_q       <= '0;
       throttled_q <= '0;
       had_q       <= '0;
-      balance_q   <= '0;
+      order_q     <= '0;
     end else begin
-      shares_q    <= shares_i;
-      listed_q    <= gen_late[3].listed;
-      due_q       <= gen_late[3].due;
-      throttled_q <= gen_late[3].throttled;
-      had_q       <= gen_late[3].had;
-      balance_q   <= gen_late[3].balance;
+      listed_q    <= listed_next;
+      due_q       <= due_next;
+      throttled_q <= throttled_next;
+      had_q       <= had_next;
+      if (listed_q != '0 || listed_next != '0) begin
+        order_q <= order + 1'b1;
+      end
     end
   end
 

@@ -100,9 +100,6 @@ module tx_sched_head #(
     end
   end
 
-  assign choice.head = row.head;
-  assign choice.works = row.works;
-  assign choice.draining = row.draining;
   assign choice.fails = row.error || row.failed || (syndrome_o != '0 && !drains);
   assign choice.held = drains || waits;
   assign choice.silent = silent;

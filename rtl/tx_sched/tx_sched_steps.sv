@@ -36,8 +36,9 @@ module tx_sched_steps #(
     input  logic                        beat_i,            // a beat of a work request - top
     input  logic                        work_i,            // the first of it, and it is taken - top
     input  streams_pkg::work_beat_t     work_item_i,       // which - top
-    output logic                        arriving_o,        // its body is not complete - pick
-    output logic [SlotWidth-1:0]        arriving_slot_o,   // where it is held - pick
+    output logic                        arriving_o,        // its body is not complete - turns
+    output logic [SlotWidth-1:0]        arriving_slot_o,   // where it is held - turns
+    output logic [QpnWidth-1:0]         arriving_qpn_o,    // of which QP - turns
     input  logic [QpnWidth-1:0]         take_qpn_i,        // QP of a response - top
     output logic                        drops_response_o,  // it is in reset - top
 
@@ -55,6 +56,8 @@ module tx_sched_steps #(
     input  logic [                3:0] turn_active_i,    // it was in line - turns
     output logic [                3:0] turn_update_o,    // what is to know of it is new - turns
     output logic [   4*ClassWidth-1:0] turn_class_o,     // what - turns
+    output logic [    4*SlotWidth-1:0] turn_head_o,      // slot of the first work request - turns
+    output logic [    4*SlotWidth-1:0] turn_works_o,     // work requests that take slots - turns
     input logic [ 17:0] parked_works_i,  // works of those that have left the line - pick
     output logic [               10:0] works_o,          // work requests held - top
     output logic [               17:0] held_o,           // of those, how many take slots - top
@@ -82,11 +85,15 @@ module tx_sched_steps #(
     output logic                  stays_o,            // the queue has more - turns
     output logic                  turn_ends_o,        // ... when its turn comes again - turns
     output logic [ClassWidth-1:0] class_o,            // what is to know of it then - turns
+    output logic [ SlotWidth-1:0] head_o,             // - turns
+    output logic [ SlotWidth-1:0] slots_o,            // - turns
 
     input  logic [  QpnWidth-1:0] answer_qpn_i,   // QP of a granted response - responses
     output logic [  RowWidth-1:0] answer_row_o,   // its send queue - cut
     input  logic [  QpnWidth-1:0] admit_qpn_i,    // who finds a place - turns
     output logic [ClassWidth-1:0] admit_class_o,  // what is to know of him - turns
+    output logic [ SlotWidth-1:0] admit_head_o,   // - turns
+    output logic [ SlotWidth-1:0] admit_works_o,  // - turns
 
     output logic busy_o  // notes or marks wait - top
 );
@@ -407,6 +414,16 @@ module tx_sched_steps #(
   end
   assign turn_class_o = classes[0+:4*ClassWidth];
   assign admit_class_o = classes[4*ClassWidth+:ClassWidth];
+  assign turn_head_o = {hold_done.head, left_next.head, control_next.head, command_next.head};
+  assign turn_works_o = {
+    hold_done.draining ? 11'd0 : hold_done.works, left_next.draining ? 11'd0 : left_next.works,
+    control_next.draining ? 11'd0 : control_next.works,
+    command_next.draining ? 11'd0 : command_next.works
+  };
+  assign head_o = grant_next.head;
+  assign slots_o = grant_next.draining ? '0 : grant_next.works;
+  assign admit_head_o = admit_row.head;
+  assign admit_works_o = admit_row.draining ? '0 : admit_row.works;
   assign turn_update_o = {work_i, left_i, control_i, command_i};
   assign turn_function_o = {
     hold_done.function_id[FunctionWidth-1:0], left_next.function_id[FunctionWidth-1:0],
@@ -437,6 +454,7 @@ module tx_sched_steps #(
       .slot_o(slot),
       .arriving_o,
       .arriving_slot_o,
+      .arriving_qpn_o,
       .free_i({
         left_i && left_in_head, control_i && control_drops && control_row.works != '0,
         command_resets_o && command_row.works != '0

@@ -1,378 +1,473 @@
 // QPs that take turns: places that are looked at at once, with what is to know of each for the
-// choice, and who is before whom. Who finds no place waits outside, in order. The model's
-// turn_lists.
+// choice, and a stamp each, in the order in which they joined. Who finds no place waits outside. The
+// model's turn_lists.
 //
 // In a cycle: up to four QPs leave or join in turn; one is chosen, leaves or goes to the back,
 // while others leave that cannot go on; one more joins; the one that waits longest outside comes
 // in.
+//
+// Stamps count the cycles in which somebody joined since the line was empty, so they do not wrap.
 `include "assertions.svh"
 
 module tx_sched_turns #(
-    parameter  int unsigned ClassWidth    = 1,
+    parameter  int unsigned Flags         = 1,
     parameter  int unsigned Functions     = stages_pkg::TxSchedFunctions,
     localparam int unsigned FunctionWidth = $clog2(Functions),
     localparam int unsigned QpnWidth      = params_pkg::NicLogMaxQp,
     localparam int unsigned Queues        = 2 ** QpnWidth,
     localparam int unsigned Places        = stages_pkg::TxSchedPlaces,
-    localparam int unsigned CountWidth    = $clog2(Places + 1)
+    localparam int unsigned PlaceWidth    = $clog2(Places),
+    localparam int unsigned CountWidth    = $clog2(Places + 1),
+    localparam int unsigned SlotWidth     = 11,
+    localparam int unsigned Steps         = 4
 ) (
     input logic clk_i,  // core clock
     input logic rst_ni, // synchronous reset, active low
 
     output logic [Functions-1:0] before_o,  // who has a QP in a place, at first - functions
 
-    input  logic [     4*QpnWidth-1:0] qpn_i,       // of the four steps: which QP - top
-    input  logic [4*FunctionWidth-1:0] function_i,  // whose it is - top
-    input  logic [                3:0] erase_i,     // it leaves - top
-    input  logic [                3:0] push_i,      // then it joins - top
-    output logic [                3:0] active_o,    // it was in line - top
-    output logic [                3:0] inside_o,    // it has come into a place - functions
-    input  logic [                3:0] update_i,    // what is to know of it is new - top
-    input  logic [   4*ClassWidth-1:0] class_i,     // what - top
+    input  logic [     Steps*QpnWidth-1:0] qpn_i,       // of the steps: which QP - top
+    input  logic [Steps*FunctionWidth-1:0] function_i,  // whose it is - top
+    input  logic [              Steps-1:0] erase_i,     // it leaves - top
+    input  logic [              Steps-1:0] push_i,      // then it joins - top
+    output logic [              Steps-1:0] active_o,    // it was in line - top
+    output logic [              Steps-1:0] inside_o,    // it has come into a place - functions
+    input  logic [              Steps-1:0] update_i,    // what is to know of it is new - top
+    input  logic [        Steps*Flags-1:0] flags_i,     // for the choice - top
+    input  logic [    Steps*SlotWidth-1:0] head_i,      // slot of its first work request - top
+    input  logic [    Steps*SlotWidth-1:0] works_i,     // its work requests that take slots - top
+    output logic [          Functions-1:0] waiting_o,   // who has a QP in a place - functions
 
-    output logic [              Places-1:0] valid_o,  // places that are taken - pick
-    output logic [     QpnWidth*Places-1:0] qpn_o,    // by which QP - pick
-    output logic [FunctionWidth*Places-1:0] owner_o,  // of which function - pick
-    output logic [   ClassWidth*Places-1:0] class_o,  // what is to know of it - pick
-    output logic [       Places*Places-1:0] older_o,  // who is before whom - pick
-    output logic [ Functions-1:0] waiting_o,  // functions with somebody in a place - functions
+    input  logic                 arriving_i,       // a work request is not complete - works
+    input  logic [ QpnWidth-1:0] arriving_qpn_i,   // of which QP - works
+    input  logic [SlotWidth-1:0] arriving_slot_i,  // in which slot - works
+    output logic                 stalls_o,         // it is the first of a QP in a place - pick
+    output logic [PlaceWidth-1:0] stalled_o,       // in which - pick
 
-    input  logic [    Places-1:0] erased_i,      // these leave - pick
-    input  logic [    Places-1:0] back_i,        // this one goes to the back - pick
-    input  logic [    Places-1:0] chosen_i,      // of this one something new is to know - pick
-    input  logic [ClassWidth-1:0] chosen_class_i, // what - top
-    output logic [ Functions-1:0] after_o,       // functions with somebody left - functions
+    output logic [      Places-1:0] valid_o,   // places that are taken - pick
+    output logic [Flags*Places-1:0] flags_o,   // of each flag the places - pick
+    input  logic [      Places-1:0] grants_i,  // these can send - pick
+    output logic [   Functions-1:0] can_o,     // somebody of the function can - functions
+
+    input  logic                     choose_i,         // it is the turn of ... - functions
+    input  logic [FunctionWidth-1:0] sender_i,         // ... this function - functions
+    output logic                     chosen_o,         // one of it can send - top
+    output logic [     QpnWidth-1:0] chosen_qpn_o,     // the first - top
+    input  logic                     stays_i,          // it stays in line - top
+    input  logic                     back_i,           // ... as the last - top
+    input  logic [        Flags-1:0] chosen_flags_i,   // what is to know of it then - top
+    input  logic [    SlotWidth-1:0] chosen_head_i,    // - top
+    input  logic [    SlotWidth-1:0] chosen_works_i,   // - top
+    input  logic [       Places-1:0] parks_i,          // these leave when it is their turn - pick
+    input  logic [    Functions-1:0] visited_i,        // whose turn it was in vain - functions
+    output logic [             17:0] parked_works_o,   // works of those that leave - top
+    output logic [    Functions-1:0] after_o,          // who has a QP left in a place - functions
 
     input  logic                     late_push_i,      // one more joins - top
     input  logic [     QpnWidth-1:0] late_qpn_i,       // which - top
     input  logic [FunctionWidth-1:0] late_function_i,  // whose it is - top
-    input  logic [   ClassWidth-1:0] late_class_i,     // what is to know of it - top
+    input  logic [        Flags-1:0] late_flags_i,     // what is to know of it - top
     output logic                     late_inside_o,    // it has come into a place - functions
 
     output logic                     admit_o,           // one comes in from outside - functions
     output logic [     QpnWidth-1:0] admit_qpn_o,       // which - top
     output logic [FunctionWidth-1:0] admit_function_o,  // whose it is - functions
-    input  logic [   ClassWidth-1:0] admit_class_i,     // what is to know of it - top
+    input  logic [        Flags-1:0] admit_flags_i,     // what is to know of it - top
+    input  logic [    SlotWidth-1:0] admit_head_i,      // - top
+    input  logic [    SlotWidth-1:0] admit_works_i,     // - top
 
     output logic busy_o  // somebody is in line - top
 );
 
+  localparam int unsigned StampWidth = 64;
+  localparam int unsigned OrderWidth = StampWidth - 3;
+  localparam logic [2:0] Back = 3'd5;
+  localparam logic [2:0] Late = 3'd6;
+  localparam logic [2:0] Admitted = 3'd7;
+
   logic [Places-1:0] valid_q;
-  logic [QpnWidth*Places-1:0] qpn_q;
-  logic [FunctionWidth*Places-1:0] owner_q;
-  logic [ClassWidth*Places-1:0] class_q;
-  logic [Places*Places-1:0] older_q;
-  logic [Queues-1:0] outside_q, queued_q;
+  logic [QpnWidth-1:0] qpn_q[Places];
+  logic [FunctionWidth-1:0] owner_q[Places];
+  logic [StampWidth-1:0] stamp_q[Places];
+  logic [SlotWidth-1:0] head_q[Places];
+  logic [SlotWidth-1:0] works_q[Places];
+  logic [Flags*Places-1:0] flags_q;
   logic [CountWidth-1:0] taken_q;
-  logic [QpnWidth:0] count_q;
-  logic [QpnWidth-1:0] head_q;
-  logic [QpnWidth-1:0] outside_mem[Queues];
-  logic [FunctionWidth-1:0] owner_mem[Queues];
+  logic [CountWidth*Functions-1:0] count_q;  // places of each function
+  logic [Functions-1:0] some_q;              // who has any
+  logic [OrderWidth-1:0] order_q, order;
+  // The place that a QP had last.
+  logic [PlaceWidth-1:0] place_mem[Queues];
 
-  // Functions that have somebody in a place.
-  function automatic logic [Functions-1:0] owners_of(input logic [Places-1:0] valid,
-                                                    input logic [FunctionWidth*Places-1:0] owner);
-    owners_of = '0;
-    for (int unsigned i = 0; i < Places; i++) begin
-      owners_of = owners_of |
-          (valid[i] ? Functions'(1) << owner[i*FunctionWidth+:FunctionWidth] : '0);
-    end
-  endfunction
-  assign before_o = owners_of(valid_q, owner_q);
+  assign before_o = some_q;
+  assign order = busy_o ? order_q : '0;
 
-  // The four steps
+  // The steps
   // ------------------------------------------------------------------------------------------
 
-  for (genvar s = 0; s < 5; s++) begin : gen_state
-    logic [Places-1:0] valid;
-    logic [QpnWidth*Places-1:0] qpn;
-    logic [FunctionWidth*Places-1:0] owner;
-    logic [3*Places-1:0] stamp;
-    logic [CountWidth-1:0] taken;
-    logic waits;
-  end
-  assign gen_state[0].valid = valid_q;
-  assign gen_state[0].qpn = qpn_q;
-  assign gen_state[0].owner = owner_q;
-  assign gen_state[0].stamp = '0;
-  assign gen_state[0].taken = taken_q;
-  assign gen_state[0].waits = count_q != '0;
+  logic [Steps-1:0] outside_before, queued_before;
+  logic late_outside_before, late_queued_before;
+  logic [Steps-1:0] outside_done, queued_done, queues, changes;
+  logic late_outside, late_queued, late_queues, outside_waits, outside_busy;
 
-  // Of each step's QP, and of the one that joins late: whether it waits outside and has an entry
-  // there, before and afterwards.
-  logic [3:0] queues;
-  for (genvar s = 0; s < 5; s++) begin : gen_outside
-    logic [QpnWidth-1:0] qpn;
-    logic outside_done, queued_done;
-    assign qpn = s == 4 ? late_qpn_i : qpn_i[(s%4)*QpnWidth+:QpnWidth];
-    for (genvar k = 0; k <= s; k++) begin : gen_seen
-      logic outside, queued;
-    end
-    assign gen_seen[0].outside = outside_q[qpn];
-    assign gen_seen[0].queued = queued_q[qpn];
-    for (genvar k = 0; k < s; k++) begin : gen_see
-      logic same;
-      assign same = gen_outside[k].qpn == qpn;
-      assign gen_seen[k+1].outside = same ? gen_outside[k].outside_done : gen_seen[k].outside;
-      assign gen_seen[k+1].queued = same ? gen_outside[k].queued_done : gen_seen[k].queued;
-    end
-    logic outside_now, queued_now;
-    assign outside_now = gen_seen[s].outside;
-    assign queued_now = gen_seen[s].queued;
-  end
-
-  for (genvar s = 0; s < 4; s++) begin : gen_step
-    logic was_active, came_inside, is_queued;
-    tx_sched_turns_step #(
-        .Step(s + 1),
-        .FunctionWidth(FunctionWidth)
-    ) i_step (
-        .qpn_i(qpn_i[s*QpnWidth+:QpnWidth]),
-        .function_i(function_i[s*FunctionWidth+:FunctionWidth]),
-        .erase_i(erase_i[s]),
-        .push_i(push_i[s]),
-        .active_o(was_active),
-        .inside_o(came_inside),
-        .queue_o(is_queued),
-        .valid_i(gen_state[s].valid),
-        .qpn_in_i(gen_state[s].qpn),
-        .owner_i(gen_state[s].owner),
-        .stamp_i(gen_state[s].stamp),
-        .outside_i(gen_outside[s].outside_now),
-        .queued_i(gen_outside[s].queued_now),
-        .taken_i(gen_state[s].taken),
-        .waits_i(gen_state[s].waits),
-        .valid_o(gen_state[s+1].valid),
-        .qpn_o(gen_state[s+1].qpn),
-        .owner_o(gen_state[s+1].owner),
-        .stamp_o(gen_state[s+1].stamp),
-        .outside_o(gen_outside[s].outside_done),
-        .queued_o(gen_outside[s].queued_done),
-        .taken_o(gen_state[s+1].taken),
-        .waits_o(gen_state[s+1].waits)
-    );
-    assign active_o[s] = was_active;
-    assign inside_o[s] = came_inside;
-    assign queues[s] = is_queued;
-  end
-
-  assign valid_o = gen_state[4].valid;
-  assign qpn_o = gen_state[4].qpn;
-  assign owner_o = gen_state[4].owner;
-  assign waiting_o = owners_of(valid_o, owner_o);
-
-  tx_sched_order #(
-      .Steps(4)
-  ) i_older (
-      .stamp_i(gen_state[4].stamp),
-      .older_i(older_q),
-      .older_o
-  );
+  logic [Places-1:0] valid;
+  logic [QpnWidth-1:0] qpn[Places];
+  logic [FunctionWidth-1:0] owner[Places];
+  logic [StampWidth-1:0] stamp[Places];
+  logic [SlotWidth-1:0] works[Places];
+  logic [Flags*Places-1:0] flags;
+  logic [CountWidth-1:0] taken;
+  logic [CountWidth*Functions-1:0] count;
+  logic [Functions-1:0] some;
+  logic waits;
+  logic [Steps-1:0] here;  // the QP of each step has a place, after it
+  logic [Steps*PlaceWidth-1:0] place;
 
   always_comb begin
-    class_o = class_q;
+    logic [QpnWidth-1:0] number;
+    logic [PlaceWidth-1:0] at;
+    logic [FunctionWidth-1:0] whose;
+    logic placed, outside, queued;
+    valid        = valid_q;
+    flags        = flags_q;
+    taken        = taken_q;
+    count        = count_q;
+    some         = some_q;
+    waits        = outside_waits;
+    active_o     = '0;
+    inside_o     = '0;
+    queues       = '0;
+    outside_done = '0;
+    queued_done  = '0;
+    here         = '0;
+    place        = '0;
     for (int unsigned i = 0; i < Places; i++) begin
-      for (int unsigned s = 0; s < 4; s++) begin
-        if (update_i[s] && qpn_o[i*QpnWidth+:QpnWidth] == qpn_i[s*QpnWidth+:QpnWidth]) begin
-          class_o[i*ClassWidth+:ClassWidth] = class_i[s*ClassWidth+:ClassWidth];
+      qpn[i]   = qpn_q[i];
+      owner[i] = owner_q[i];
+      stamp[i] = stamp_q[i];
+      works[i] = works_q[i];
+    end
+    for (int unsigned s = 0; s < Steps; s++) begin
+      number  = qpn_i[s*QpnWidth+:QpnWidth];
+      whose   = function_i[s*FunctionWidth+:FunctionWidth];
+      at      = place_mem[number];
+      placed  = valid_q[at] && qpn_q[at] == number;
+      outside = outside_before[s];
+      queued  = queued_before[s];
+      for (int unsigned k = 0; k < Steps; k++) begin
+        if (k < s && qpn_i[k*QpnWidth+:QpnWidth] == number) begin
+          at      = place[k*PlaceWidth+:PlaceWidth];
+          placed  = here[k];
+          outside = outside_done[k];
+          queued  = queued_done[k];
+        end
+      end
+      active_o[s] = placed || outside;
+      if (erase_i[s]) begin
+        if (placed) begin
+          valid[at] = 1'b0;
+          taken     = taken - 1'b1;
+          count[owner[at]*CountWidth+:CountWidth] =
+              count[owner[at]*CountWidth+:CountWidth] - 1'b1;
+          some[owner[at]] = count[owner[at]*CountWidth+:CountWidth] != '0;
+        end
+        placed  = 1'b0;
+        outside = 1'b0;
+      end
+      if (push_i[s] && !placed && !outside) begin
+        if (taken != CountWidth'(Places) && !waits) begin
+          at = '0;
+          for (int unsigned i = 0; i < Places; i++) begin
+            if (!valid[Places-1-i]) begin
+              at = PlaceWidth'(Places - 1 - i);
+            end
+          end
+          valid[at] = 1'b1;
+          taken     = taken + 1'b1;
+          qpn[at]   = number;
+          owner[at] = whose;
+          stamp[at] = {order, 3'(s)};
+          count[whose*CountWidth+:CountWidth] = count[whose*CountWidth+:CountWidth] + 1'b1;
+          some[whose] = 1'b1;
+          placed      = 1'b1;
+          inside_o[s] = 1'b1;
+        end else begin
+          queues[s] = !queued;
+          outside   = 1'b1;
+          queued    = 1'b1;
+          waits     = 1'b1;
+        end
+      end
+      if (update_i[s] && placed) begin
+        works[at] = works_i[s*SlotWidth+:SlotWidth];
+        for (int unsigned b = 0; b < Flags; b++) begin
+          flags[b*Places+32'(at)] = flags_i[s*Flags+b];
+        end
+      end
+      here[s] = placed;
+      place[s*PlaceWidth+:PlaceWidth] = at;
+      outside_done[s] = outside;
+      queued_done[s]  = queued;
+    end
+  end
+  assign changes = erase_i | push_i;
+  assign valid_o = valid;
+  assign flags_o = flags;
+  assign waiting_o = some;
+
+  // Where the QP stands whose work request is not complete.
+  always_comb begin
+    logic placed;
+    logic [SlotWidth-1:0] first;
+    stalled_o = place_mem[arriving_qpn_i];
+    placed    = valid_q[stalled_o] && qpn_q[stalled_o] == arriving_qpn_i;
+    first     = head_q[stalled_o];
+    for (int unsigned s = 0; s < Steps; s++) begin
+      if (qpn_i[s*QpnWidth+:QpnWidth] == arriving_qpn_i) begin
+        stalled_o = place[s*PlaceWidth+:PlaceWidth];
+        placed    = here[s];
+        if (update_i[s]) begin
+          first = head_i[s*SlotWidth+:SlotWidth];
         end
       end
     end
+    stalls_o = arriving_i && placed && first == arriving_slot_i;
   end
 
   // The choice
   // ------------------------------------------------------------------------------------------
 
-  logic [Places-1:0] valid_kept;
-  logic [CountWidth-1:0] taken_kept;
-  assign valid_kept = valid_o & ~erased_i;
-  assign after_o = owners_of(valid_kept, owner_o);
-  logic [CountWidth-1:0] leavers;
   always_comb begin
-    leavers = '0;
+    can_o = '0;
     for (int unsigned i = 0; i < Places; i++) begin
-      leavers = leavers + CountWidth'(valid_o[i] && erased_i[i]);
+      if (grants_i[i]) begin
+        can_o[owner[i]] = 1'b1;
+      end
     end
   end
-  assign taken_kept = gen_state[4].taken - leavers;
 
-  logic [Places-1:0] valid_late;
-  logic [QpnWidth*Places-1:0] qpn_late;
-  logic [FunctionWidth*Places-1:0] owner_late;
-  logic [3*Places-1:0] stamp_late, stamp_chosen;
-  logic [Places*Places-1:0] older_late;
-  logic [CountWidth-1:0] taken_late;
-  logic waits_late, late_queue, unused_active;
-  tx_sched_turns_step #(
-      .Step(2),
+  logic [PlaceWidth-1:0] chosen;
+  logic [StampWidth-1:0] chosen_stamp;
+  always_comb begin
+    chosen_o     = 1'b0;
+    chosen       = '0;
+    chosen_stamp = '0;
+    if (choose_i) begin
+      for (int unsigned i = 0; i < Places; i++) begin
+        if (grants_i[i] && owner[i] == sender_i && (!chosen_o || stamp[i] < chosen_stamp)) begin
+          chosen_o     = 1'b1;
+          chosen       = PlaceWidth'(i);
+          chosen_stamp = stamp[i];
+        end
+      end
+    end
+    chosen_qpn_o = qpn[chosen];
+  end
+
+  // Who leaves, the one that comes late, and the one that waits longest outside.
+  logic [Places-1:0] valid_next;
+  logic [Flags*Places-1:0] flags_next;
+  logic [CountWidth-1:0] taken_next;
+  logic [CountWidth*Functions-1:0] count_next;
+  logic [Functions-1:0] some_next;
+  logic [PlaceWidth-1:0] late_place, admit_place;
+  logic leaves, pops, waits_late;
+  assign leaves = chosen_o && !stays_i;
+  always_comb begin
+    logic [PlaceWidth-1:0] at;
+    logic placed, outside, queued;
+    valid_next     = valid;
+    taken_next     = taken;
+    count_next     = count;
+    some_next      = some;
+    parked_works_o = '0;
+    if (parks_i != '0) begin
+      for (int unsigned i = 0; i < Places; i++) begin
+        if (parks_i[i] && (visited_i[owner[i]] ||
+                           (chosen_o && owner[i] == sender_i && stamp[i] < chosen_stamp))) begin
+          valid_next[i]  = 1'b0;
+          taken_next     = taken_next - 1'b1;
+          parked_works_o = parked_works_o + 18'(works[i]);
+          count_next[owner[i]*CountWidth+:CountWidth] =
+              count_next[owner[i]*CountWidth+:CountWidth] - 1'b1;
+          some_next[owner[i]] = count_next[owner[i]*CountWidth+:CountWidth] != '0;
+        end
+      end
+    end
+    if (leaves) begin
+      valid_next[chosen] = 1'b0;
+      taken_next         = taken_next - 1'b1;
+      count_next[sender_i*CountWidth+:CountWidth] =
+          count_next[sender_i*CountWidth+:CountWidth] - 1'b1;
+      some_next[sender_i] = count_next[sender_i*CountWidth+:CountWidth] != '0;
+    end
+    after_o = some_next;
+
+    at      = place_mem[late_qpn_i];
+    placed  = valid_q[at] && qpn_q[at] == late_qpn_i;
+    outside = late_outside_before;
+    queued  = late_queued_before;
+    for (int unsigned s = 0; s < Steps; s++) begin
+      if (qpn_i[s*QpnWidth+:QpnWidth] == late_qpn_i) begin
+        at      = place[s*PlaceWidth+:PlaceWidth];
+        placed  = here[s];
+        outside = outside_done[s];
+        queued  = queued_done[s];
+      end
+    end
+    placed        = placed && valid_next[at];
+    late_inside_o = 1'b0;
+    late_queues   = 1'b0;
+    waits_late    = waits;
+    late_place    = '0;
+    if (late_push_i && !placed && !outside) begin
+      if (taken_next != CountWidth'(Places) && !waits) begin
+        for (int unsigned i = 0; i < Places; i++) begin
+          if (!valid_next[Places-1-i]) begin
+            late_place = PlaceWidth'(Places - 1 - i);
+          end
+        end
+        valid_next[late_place] = 1'b1;
+        taken_next             = taken_next + 1'b1;
+        count_next[late_function_i*CountWidth+:CountWidth] =
+            count_next[late_function_i*CountWidth+:CountWidth] + 1'b1;
+        some_next[late_function_i] = 1'b1;
+        late_inside_o = 1'b1;
+      end else begin
+        late_queues = !queued;
+        outside     = 1'b1;
+        queued      = 1'b1;
+        waits_late  = 1'b1;
+      end
+    end
+    late_outside = outside;
+    late_queued  = queued;
+
+    pops        = waits_late && taken_next != CountWidth'(Places);
+    admit_place = '0;
+    if (pops) begin
+      for (int unsigned i = 0; i < Places; i++) begin
+        if (!valid_next[Places-1-i]) begin
+          admit_place = PlaceWidth'(Places - 1 - i);
+        end
+      end
+    end
+  end
+
+  tx_sched_outside #(
+      .Early(Steps),
+      .Late(1),
       .FunctionWidth(FunctionWidth)
-  ) i_late (
-      .qpn_i(late_qpn_i),
-      .function_i(late_function_i),
-      .erase_i(1'b0),
-      .push_i(late_push_i),
-      .active_o(unused_active),
-      .inside_o(late_inside_o),
-      .queue_o(late_queue),
-      .valid_i(valid_kept),
-      .qpn_in_i(qpn_o),
-      .owner_i(owner_o),
-      .stamp_i(stamp_chosen),
-      .outside_i(gen_outside[4].outside_now),
-      .queued_i(gen_outside[4].queued_now),
-      .taken_i(taken_kept),
-      .waits_i(gen_state[4].waits),
-      .valid_o(valid_late),
-      .qpn_o(qpn_late),
-      .owner_o(owner_late),
-      .stamp_o(stamp_late),
-      .outside_o(gen_outside[4].outside_done),
-      .queued_o(gen_outside[4].queued_done),
-      .taken_o(taken_late),
-      .waits_o(waits_late)
-  );
-  always_comb begin
-    for (int unsigned i = 0; i < Places; i++) begin
-      stamp_chosen[i*3+:3] = back_i[i] ? 3'd1 : 3'd0;
-    end
-  end
-  tx_sched_order #(
-      .Steps(2)
-  ) i_older_late (
-      .stamp_i(stamp_late),
-      .older_i(older_o),
-      .older_o(older_late)
+  ) i_outside (
+      .clk_i,
+      .rst_ni,
+      .early_qpn_i(qpn_i),
+      .early_outside_o(outside_before),
+      .early_queued_o(queued_before),
+      .late_qpn_i,
+      .late_outside_o(late_outside_before),
+      .late_queued_o(late_queued_before),
+      .change_i({late_push_i, changes}),
+      .outside_i({late_outside, outside_done}),
+      .queued_i({late_queued, queued_done}),
+      .queue_i({late_queues, queues}),
+      .push_i({late_push_i, push_i}),
+      .function_i({late_function_i, function_i}),
+      .waits_o(outside_waits),
+      .pop_i(pops),
+      .admit_o,
+      .qpn_o(admit_qpn_o),
+      .function_o(admit_function_o),
+      .busy_o(outside_busy)
   );
 
-  // Who waits longest outside, be it since this cycle
+  // What is left
   // ------------------------------------------------------------------------------------------
 
-  logic pops;
-  logic [QpnWidth-1:0] fresh_qpn;
-  logic [FunctionWidth-1:0] fresh_function;
-  logic [Places-1:0] slot;
   always_comb begin
-    fresh_qpn      = late_qpn_i;
-    fresh_function = late_function_i;
-    for (int unsigned s = 4; s > 0; s--) begin
-      if (queues[s-1]) begin
-        fresh_qpn      = qpn_i[(s-1)*QpnWidth+:QpnWidth];
-        fresh_function = function_i[(s-1)*FunctionWidth+:FunctionWidth];
+    flags_next = flags;
+    for (int unsigned b = 0; b < Flags; b++) begin
+      if (chosen_o) begin
+        flags_next[b*Places+32'(chosen)] = chosen_flags_i[b];
+      end
+      if (late_inside_o) begin
+        flags_next[b*Places+32'(late_place)] = late_flags_i[b];
+      end
+      if (admit_o) begin
+        flags_next[b*Places+32'(admit_place)] = admit_flags_i[b];
       end
     end
   end
-  // The function is that of the last time.
-  always_comb begin
-    admit_qpn_o      = count_q != '0 ? outside_mem[head_q] : fresh_qpn;
-    admit_function_o = count_q != '0 ? owner_mem[admit_qpn_o] : fresh_function;
-    for (int unsigned s = 0; s < 4; s++) begin
-      if (push_i[s] && qpn_i[s*QpnWidth+:QpnWidth] == admit_qpn_o) begin
-        admit_function_o = function_i[s*FunctionWidth+:FunctionWidth];
-      end
-    end
-    if (late_push_i && late_qpn_i == admit_qpn_o) begin
-      admit_function_o = late_function_i;
-    end
-  end
-  for (genvar s = 0; s < 6; s++) begin : gen_left
-    logic outside;
-  end
-  assign gen_left[0].outside = outside_q[admit_qpn_o];
-  for (genvar s = 0; s < 5; s++) begin : gen_leave
-    assign gen_left[s+1].outside = gen_outside[s].qpn == admit_qpn_o ?
-        gen_outside[s].outside_done : gen_left[s].outside;
-  end
-  assign pops = waits_late && taken_late != CountWidth'(Places);
-  assign admit_o = pops && gen_left[5].outside;
-  assign slot = admit_o ? ~valid_late & (valid_late + Places'(1)) : '0;
 
-  logic [2:0] grown;
-  logic [QpnWidth-1:0] tail;
-  always_comb begin
-    grown = 3'(late_queue);
-    for (int unsigned s = 0; s < 4; s++) begin
-      grown = grown + 3'(queues[s]);
-    end
-  end
-  assign tail = head_q + count_q[QpnWidth-1:0];
-
+  assign busy_o = taken_q != '0 || outside_busy;
   always_ff @(posedge clk_i) begin
-    logic [QpnWidth-1:0] at;
-    at = tail;
-    for (int unsigned s = 0; s < 4; s++) begin
-      if (queues[s]) begin
-        outside_mem[at] <= qpn_i[s*QpnWidth+:QpnWidth];
-        at = at + 1'b1;
+    for (int unsigned s = 0; s < Steps; s++) begin
+      if (inside_o[s]) begin
+        place_mem[qpn_i[s*QpnWidth+:QpnWidth]] <= place[s*PlaceWidth+:PlaceWidth];
+        qpn_q[place[s*PlaceWidth+:PlaceWidth]] <= qpn_i[s*QpnWidth+:QpnWidth];
+        owner_q[place[s*PlaceWidth+:PlaceWidth]] <= function_i[s*FunctionWidth+:FunctionWidth];
+        stamp_q[place[s*PlaceWidth+:PlaceWidth]] <= {order, 3'(s)};
       end
-      if (push_i[s]) begin
-        owner_mem[qpn_i[s*QpnWidth+:QpnWidth]] <= function_i[s*FunctionWidth+:FunctionWidth];
+      if (update_i[s] && here[s]) begin
+        head_q[place[s*PlaceWidth+:PlaceWidth]]  <= head_i[s*SlotWidth+:SlotWidth];
+        works_q[place[s*PlaceWidth+:PlaceWidth]] <= works_i[s*SlotWidth+:SlotWidth];
       end
     end
-    if (late_queue) begin
-      outside_mem[at] <= late_qpn_i;
+    if (chosen_o) begin
+      head_q[chosen]  <= chosen_head_i;
+      works_q[chosen] <= chosen_works_i;
+      if (back_i) begin
+        stamp_q[chosen] <= {order, Back};
+      end
     end
-    if (late_push_i) begin
-      owner_mem[late_qpn_i] <= late_function_i;
+    if (late_inside_o) begin
+      place_mem[late_qpn_i] <= late_place;
+      qpn_q[late_place]     <= late_qpn_i;
+      owner_q[late_place]   <= late_function_i;
+      stamp_q[late_place]   <= {order, Late};
+    end
+    if (admit_o) begin
+      place_mem[admit_qpn_o] <= admit_place;
+      qpn_q[admit_place]     <= admit_qpn_o;
+      owner_q[admit_place]   <= admit_function_o;
+      stamp_q[admit_place]   <= {order, Admitted};
+      head_q[admit_place]    <= admit_head_i;
+      works_q[admit_place]   <= admit_works_i;
     end
   end
 
-  always_ff @(posedge clk_i) begin
-    for (int unsigned i = 0; i < Places; i++) begin
-      older_q[i*Places+:Places] <= slot[i] ? ~(Places'(1) << i)
-                                           : older_late[i*Places+:Places] & ~slot;
-      qpn_q[i*QpnWidth+:QpnWidth] <= slot[i] ? admit_qpn_o : qpn_late[i*QpnWidth+:QpnWidth];
-      owner_q[i*FunctionWidth+:FunctionWidth] <= slot[i] ? admit_function_o :
-          owner_late[i*FunctionWidth+:FunctionWidth];
-      class_q[i*ClassWidth+:ClassWidth] <= slot[i] ? admit_class_i :
-          valid_late[i] && !valid_kept[i] ? late_class_i :
-          chosen_i[i] ? chosen_class_i : class_o[i*ClassWidth+:ClassWidth];
-    end
-  end
-
-  // Who waits outside: of one QP's steps the last counts.
-  logic [4:0] steps, outside_done, queued_done;
-  assign steps = {late_push_i, erase_i | push_i};
-  for (genvar s = 0; s < 5; s++) begin : gen_done
-    assign outside_done[s] = gen_outside[s].outside_done;
-    assign queued_done[s] = gen_outside[s].queued_done;
-  end
-  logic [5*QpnWidth-1:0] step_qpn;
-  logic [Queues-1:0] outside_next, queued_next;
-  assign step_qpn = {late_qpn_i, qpn_i};
+  logic [CountWidth*Functions-1:0] count_all;
+  logic [Functions-1:0] some_all;
   always_comb begin
-    logic [Queues-1:0] one;
-    outside_next = outside_q;
-    queued_next  = queued_q;
-    for (int unsigned s = 0; s < 5; s++) begin
-      one = steps[s] ? Queues'(1) << step_qpn[s*QpnWidth+:QpnWidth] : '0;
-      outside_next = (outside_next & ~one) | (outside_done[s] ? one : '0);
-      queued_next  = queued_next | (queued_done[s] ? one : '0);
+    count_all = count_next;
+    some_all  = some_next;
+    if (admit_o) begin
+      count_all[admit_function_o*CountWidth+:CountWidth] =
+          count_next[admit_function_o*CountWidth+:CountWidth] + 1'b1;
+      some_all[admit_function_o] = 1'b1;
     end
-    one = pops ? Queues'(1) << admit_qpn_o : '0;
-    outside_next = outside_next & ~one;
-    queued_next  = queued_next & ~one;
   end
 
-  assign busy_o = valid_q != '0 || count_q != '0;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      valid_q   <= '0;
-      outside_q <= '0;
-      queued_q  <= '0;
-      taken_q   <= '0;
-      count_q   <= '0;
-      head_q    <= '0;
+      valid_q <= '0;
+      flags_q <= '0;
+      taken_q <= '0;
+      count_q <= '0;
+      some_q  <= '0;
+      order_q <= '0;
     end else begin
-      valid_q <= valid_late | slot;
-      outside_q <= outside_next;
-      queued_q  <= queued_next;
-      head_q    <= head_q + QpnWidth'(pops);
-      taken_q <= taken_late + CountWidth'(admit_o);
-      count_q <= count_q + (QpnWidth + 1)'(grown) - (QpnWidth + 1)'(pops);
+      valid_q <= valid_next | (admit_o ? Places'(1) << admit_place : '0);
+      flags_q <= flags_next;
+      taken_q <= taken_next + CountWidth'(admit_o);
+      count_q <= count_all;
+      some_q  <= some_all;
+      if (busy_o || inside_o != '0 || late_inside_o || admit_o) begin
+        order_q <= order + 1'b1;
+      end
     end
   end
 
-  `CARILLON_ASSERT(count_q <= (QpnWidth + 1)'(Queues))
-  `CARILLON_ASSERT((back_i & ~valid_o) == '0)
+  `CARILLON_ASSERT(!chosen_o || valid[chosen])
 
 endmodule

@@ -11,6 +11,7 @@ module tx_sched_works #(
     localparam int unsigned Slots     = stages_pkg::TxSchedWorks + 8,
     localparam int unsigned SlotWidth = 11,
     localparam int unsigned BodyBeats = 16,
+    localparam int unsigned QpnWidth  = params_pkg::NicLogMaxQp,
     localparam int unsigned HeadWidth = streams_pkg::WorkBeatWidth - 512
 ) (
     input logic clk_i,  // core clock
@@ -23,8 +24,9 @@ module tx_sched_works #(
     input  logic                    behind_i,     // behind another one - queues
     input  logic [   SlotWidth-1:0] last_i,       // which - queues
     output logic [   SlotWidth-1:0] slot_o,       // where it goes - queues
-    output logic                    arriving_o,   // its body is not complete - pick
-    output logic [   SlotWidth-1:0] arriving_slot_o,  // which - pick
+    output logic                    arriving_o,   // its body is not complete - turns
+    output logic [   SlotWidth-1:0] arriving_slot_o,  // which - turns
+    output logic [    QpnWidth-1:0] arriving_qpn_o,   // of which QP - turns
 
     input  logic [            2:0] free_i,        // lists, or the first of one, come free - queues
     input  logic [3*SlotWidth-1:0] free_head_i,   // the first of each - queues
@@ -44,6 +46,7 @@ module tx_sched_works #(
   logic [SlotWidth-1:0] unused_q, first_q, last_q;  // slots never used; those that came free
   logic arriving_q;
   logic [SlotWidth-1:0] slot_q;
+  logic [QpnWidth-1:0] qpn_q;
   logic [3:0] beat_q;
 
   logic [HeadWidth-1:0] fields;
@@ -60,6 +63,7 @@ module tx_sched_works #(
   assign slot_o = fresh ? unused_q : first_q;
   assign arriving_o = arriving_q ? !(valid_i && beat_i.last) : taken_i && !beat_i.last;
   assign arriving_slot_o = arriving_q ? slot_q : slot_o;
+  assign arriving_qpn_o = arriving_q ? qpn_q : beat_i.qpn[QpnWidth-1:0];
 
   // The body: a bank for each beat.
   logic writes;
@@ -149,6 +153,7 @@ module tx_sched_works #(
       any_q      <= 1'b0;
       arriving_q <= 1'b0;
       slot_q     <= '0;
+      qpn_q      <= '0;
       beat_q     <= '0;
     end else begin
       last_q <= last_free;
@@ -165,6 +170,7 @@ module tx_sched_works #(
       end
       arriving_q <= arriving_o;
       slot_q     <= arriving_slot_o;
+      qpn_q      <= arriving_qpn_o;
       if (writes) begin
         beat_q <= write_beat + 1'b1;
       end
