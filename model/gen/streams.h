@@ -448,6 +448,24 @@ enum class answer_kind : std::uint8_t {
 
 inline constexpr unsigned AnswerKindWidth = 2;
 
+// What rate_control tells of a QP. The codes are those of limit_kind.
+enum class limit_code : std::uint8_t {
+  Rate = 0x0,
+  Cnp = 0x1,
+};
+
+[[nodiscard]] constexpr const char* to_string(limit_code x) {
+  switch (x) {
+    case limit_code::Rate:
+      return "Rate";
+    case limit_code::Cnp:
+      return "Cnp";
+  }
+  return "?";
+}
+
+inline constexpr unsigned LimitCodeWidth = 1;
+
 // Where a field lies in the packed item; checkers print values by field name with it.
 struct stream_field_desc {
   const char* name;
@@ -3764,6 +3782,100 @@ struct answered_beat {
   bool operator==(const answered_beat&) const = default;
 };
 
+// The rate of a QP, or a CNP to send to its peer, rate_control to tx_sched.
+struct limit_beat {
+  static constexpr unsigned Width = 98;
+  static constexpr unsigned Words = 4;
+  static constexpr const char* Name = "limit_beat";
+  static constexpr std::array<stream_field_desc, 7> Fields = {{
+      {"kind", 97, 1},
+      {"function_id", 81, 16},
+      {"qpn", 57, 24},
+      {"slot", 41, 16},
+      {"rate", 9, 32},
+      {"dscp", 3, 6},
+      {"pcp", 0, 3},
+  }};
+
+  // which of the two
+  limit_code kind{};
+  // CNP: owner of the QP
+  std::uint16_t function_id{};
+  // QP
+  std::uint32_t qpn{};
+  // rate: its context in dcqcn
+  std::uint16_t slot{};
+  // bytes/ns with 24 bits behind the point; 0: no limit any more
+  std::uint32_t rate{};
+  // CNP: DSCP of its frame
+  std::uint8_t dscp{};
+  // CNP: priority of its frame
+  std::uint8_t pcp{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 4 * sizeof *w);
+    bytes::put_bits(w, 97, 1, static_cast<std::uint64_t>(kind));
+    bytes::put_bits(w, 81, 16, function_id);
+    bytes::put_bits(w, 57, 24, qpn);
+    bytes::put_bits(w, 41, 16, slot);
+    bytes::put_bits(w, 9, 32, rate);
+    bytes::put_bits(w, 3, 6, dscp);
+    bytes::put_bits(w, 0, 3, pcp);
+  }
+
+  [[nodiscard]] static limit_beat unpack(const std::uint32_t* w) {
+    limit_beat x;
+    x.kind = static_cast<limit_code>(bytes::get_bits(w, 97, 1));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 81, 16));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 57, 24));
+    x.slot = static_cast<std::uint16_t>(bytes::get_bits(w, 41, 16));
+    x.rate = static_cast<std::uint32_t>(bytes::get_bits(w, 9, 32));
+    x.dscp = static_cast<std::uint8_t>(bytes::get_bits(w, 3, 6));
+    x.pcp = static_cast<std::uint8_t>(bytes::get_bits(w, 0, 3));
+    return x;
+  }
+
+  bool operator==(const limit_beat&) const = default;
+};
+
+// What a QP with a rate has sent, tx_sched to rate_control.
+struct charge_beat {
+  static constexpr unsigned Width = 56;
+  static constexpr unsigned Words = 2;
+  static constexpr const char* Name = "charge_beat";
+  static constexpr std::array<stream_field_desc, 3> Fields = {{
+      {"slot", 40, 16},
+      {"qpn", 16, 24},
+      {"bytes", 0, 16},
+  }};
+
+  // its context in dcqcn
+  std::uint16_t slot{};
+  // QP
+  std::uint32_t qpn{};
+  // of the packet, on the wire
+  std::uint16_t bytes{};
+
+  // Word 0 is the least significant: the order of Verilator's wide ports.
+  void pack(std::uint32_t* w) const {
+    std::memset(w, 0, 2 * sizeof *w);
+    bytes::put_bits(w, 40, 16, slot);
+    bytes::put_bits(w, 16, 24, qpn);
+    bytes::put_bits(w, 0, 16, bytes);
+  }
+
+  [[nodiscard]] static charge_beat unpack(const std::uint32_t* w) {
+    charge_beat x;
+    x.slot = static_cast<std::uint16_t>(bytes::get_bits(w, 40, 16));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 16, 24));
+    x.bytes = static_cast<std::uint16_t>(bytes::get_bits(w, 0, 16));
+    return x;
+  }
+
+  bool operator==(const charge_beat&) const = default;
+};
+
 // What counts for tx_sched of a virtual port: a level from pcie_endpoint, one for each function,
 // function 0 in the low bits.
 struct vport_share {
@@ -4527,10 +4639,10 @@ using stream_types = bytes::type_list<
     queue_doorbell_beat, packet_grant, payload_read, payload_answer, payload_beat, direct_beat,
     vport_query, vport_view, vport_source_query, vport_source, vport_route_query, vport_route,
     payload_note, sched_command, control_beat, response_beat, sent_beat, read_failure_beat,
-    answered_beat, vport_share, sched_class, sched_row, sched_answers, rate_request, rate_report,
-    rate_context, rate_options, rate_settings>;
+    answered_beat, limit_beat, charge_beat, vport_share, sched_class, sched_row, sched_answers,
+    rate_request, rate_report, rate_context, rate_options, rate_settings>;
 
-inline constexpr std::array<stream_desc, 62> StreamTable = {{
+inline constexpr std::array<stream_desc, 64> StreamTable = {{
     {"wqe_beat", 620, wqe_beat::Fields.data(), 11},
     {"fetch_command", 539, fetch_command::Fields.data(), 3},
     {"refetch_beat", 48, refetch_beat::Fields.data(), 3},
@@ -4584,6 +4696,8 @@ inline constexpr std::array<stream_desc, 62> StreamTable = {{
     {"sent_beat", 4111, sent_beat::Fields.data(), 25},
     {"read_failure_beat", 48, read_failure_beat::Fields.data(), 2},
     {"answered_beat", 32, answered_beat::Fields.data(), 2},
+    {"limit_beat", 98, limit_beat::Fields.data(), 7},
+    {"charge_beat", 56, charge_beat::Fields.data(), 3},
     {"vport_share", 74, vport_share::Fields.data(), 5},
     {"sched_class", 7, sched_class::Fields.data(), 7},
     {"sched_row", 382, sched_row::Fields.data(), 38},

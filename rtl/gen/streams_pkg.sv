@@ -156,6 +156,12 @@ package streams_pkg;
     AnswerKindRead = 2'h2
   } answer_kind_e;
 
+  // What rate_control tells of a QP. The codes are those of limit_kind.
+  typedef enum logic [0:0] {
+    LimitCodeRate = 1'h0,
+    LimitCodeCnp = 1'h1
+  } limit_code_e;
+
   // 64 bytes of a send WQE, wqe_fetch to wqe_parser. All fields but first, last and data are the
   // same in every beat of a WQE; bytes beyond the WQE are zero.
   typedef struct packed {
@@ -840,6 +846,26 @@ package streams_pkg;
     logic [7:0] generation;  // of the QP in the responder
   } answered_beat_t;
   localparam int unsigned AnsweredBeatWidth = 32;
+
+  // The rate of a QP, or a CNP to send to its peer, rate_control to tx_sched.
+  typedef struct packed {
+    logic kind;  // which of the two; limit_code_e
+    logic [15:0] function_id;  // CNP: owner of the QP
+    logic [23:0] qpn;  // QP
+    logic [15:0] slot;  // rate: its context in dcqcn
+    logic [31:0] rate;  // bytes/ns with 24 bits behind the point; 0: no limit any more
+    logic [5:0] dscp;  // CNP: DSCP of its frame
+    logic [2:0] pcp;  // CNP: priority of its frame
+  } limit_beat_t;
+  localparam int unsigned LimitBeatWidth = 98;
+
+  // What a QP with a rate has sent, tx_sched to rate_control.
+  typedef struct packed {
+    logic [15:0] slot;  // its context in dcqcn
+    logic [23:0] qpn;  // QP
+    logic [15:0] bytes;  // of the packet, on the wire
+  } charge_beat_t;
+  localparam int unsigned ChargeBeatWidth = 56;
 
   // What counts for tx_sched of a virtual port: a level from pcie_endpoint, one for each
   // function, function 0 in the low bits.

@@ -25,7 +25,7 @@ module tx_sched_cnps #(
   assign tail = head_q + count_q[IndexWidth-1:0];
   assign full_o = count_q == (IndexWidth + 1)'(Cnps);
   assign first_o = busy_o ? item_mem[head_q] : item_i;
-  assign grant_o = (busy_o || push_i) && room_i && !halted_i[first_o.priority];
+  assign grant_o = (busy_o || push_i) && room_i && !halted_i[first_o.pcp];
   assign busy_o = count_q != '0;
 
   always_ff @(posedge clk_i) begin
