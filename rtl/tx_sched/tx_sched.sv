@@ -521,6 +521,7 @@ module tx_sched #(
       .row_i(grant_row),
       .head_i(grant_head),
       .body_i(grant_body),
+      .inline_i(request_grant && to_direct),
       .log_mtu_i(grant_log_mtu),
       .bytes_i(grant_bytes),
       .message_i(message),

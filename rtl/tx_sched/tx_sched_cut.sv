@@ -13,6 +13,7 @@ module tx_sched_cut #(
     input logic [RowWidth-1:0]   row_i,          // its queue before - queues
     input logic [HeadWidth-1:0]  head_i,         // the work request - works
     input logic [BodyWidth-1:0]  body_i,         // its body - works
+    input logic                  inline_i,       // its packet does not need payload_dma - top
     input logic [3:0]            log_mtu_i,      // logarithm of its MTU - head
     input logic [15:0]           bytes_i,        // payload - head
     input logic                  message_i,      // SEND, WRITE - head
@@ -67,13 +68,17 @@ module tx_sched_cut #(
   assign answer_rest = answer_i.length - answer_offset;
 
   // The payload of an inline packet, first byte at the top, zero beyond its end.
-  logic [BodyWidth-1:0] inline_body, inline_rest;
-  logic [7935:0] inline_data;
-  assign inline_body = datagram ? body_i << (8 * (AddressBytes + InlineHeader)) : body_i;
-  assign inline_rest = inline_body << {row.offset[9:0], 3'b000};
+  logic [BodyWidth-1:0] inline_body;
+  logic [7935:0] inline_data, behind;
   always_comb begin
-    for (int unsigned i = 0; i < 992; i++) begin
-      inline_data[8*(991-i)+:8] = 16'(i) < bytes_i ? inline_rest[BodyWidth-1-8*i-:8] : '0;
+    inline_body = '0;
+    inline_data = '0;
+    behind      = '1;
+    if (inline_i) begin
+      inline_body = datagram ? body_i << (8 * (AddressBytes + InlineHeader)) : body_i;
+      inline_body = inline_body << {row.offset[9:0], 3'b000};
+      behind      = behind >> {bytes_i[9:0], 3'b000};
+      inline_data = inline_body[BodyWidth-1-:7936] & ~behind;
     end
   end
 
@@ -178,7 +183,7 @@ module tx_sched_cut #(
     direct_o.syndrome       = payload_o.syndrome;
     direct_o.msn            = payload_o.msn;
     direct_o.address_vector = payload_o.address_vector;
-    direct_o.data           = response_i ? '0 : inline_data;
+    direct_o.data           = inline_data;
   end
 
   // Notes
