@@ -19,6 +19,7 @@ module tx_sched #(
     input logic [ 31:0] largest_i,  // bytes of the largest packet - settings
     input logic [ 31:0] send_window_i,  // packets without acknowledge - settings
     input logic [                    31:0] ack_interval_i,  // packets between AckReq - settings
+    input logic [31:0] clock_period_i,  // of the core clock, in ps - settings
 
     input  logic                    work_valid_i,  // a beat of a work request - wqe_parser
     output logic                    work_ready_o,  // it is taken - wqe_parser
@@ -75,6 +76,15 @@ module tx_sched #(
     output streams_pkg::answered_beat_t answered_o,        // whose - responder
     output logic                        answered_push_o,   // it enters the stream - monitor
 
+    input  logic                     limits_valid_i,  // a rate or CNP - rate_control
+    output logic                     limits_ready_o,  // it is taken - rate_control
+    input  streams_pkg::limit_beat_t limits_i,        // which - rate_control
+
+    output logic                      charges_valid_o,  // a packet has counted - rate_control
+    input  logic                      charges_ready_i,  // it is taken - rate_control
+    output streams_pkg::charge_beat_t charges_o,        // which - rate_control
+    output logic                      charges_push_o,   // it enters the stream - monitor
+
     output logic busy_o  // 0: an edge without a transfer changes no flop - clock gate
 );
 
@@ -126,14 +136,16 @@ module tx_sched #(
   // The send queues
   // ------------------------------------------------------------------------------------------
 
+  logic back, request_chosen, request_closed, read_chosen, read_closed, cnp, cnp_sends;
+  logic [QpnWidth-1:0] back_qpn;
   logic command_resets, control_takes, restarts, request_grant, packet, fetched, fails, flushed;
   logic invalidates, last, ack_request, message, answered, grant_silent, left_in_head;
-  logic [3:0] turn_erase, turn_push, turn_active, turn_inside, turn_update;
-  logic [4*SlotWidth-1:0] turn_head, turn_works;
+  logic [4:0] turn_erase, turn_push, turn_active, turn_inside, turn_update;
+  logic [5*SlotWidth-1:0] turn_head, turn_works;
   logic [SlotWidth-1:0] next_head, next_works, admit_head, admit_works;
-  logic [4*QpnWidth-1:0] turn_qpn;
-  logic [4*FunctionWidth-1:0] turn_function;
-  logic [4*ClassWidth-1:0] turn_class;
+  logic [5*QpnWidth-1:0] turn_qpn;
+  logic [5*FunctionWidth-1:0] turn_function;
+  logic [5*ClassWidth-1:0] turn_class;
   logic [QpnWidth-1:0] request_qpn, request_admit_qpn;
   logic [ClassWidth-1:0] request_class, admit_class;
   logic request_stays, request_ends_turn, drops_response, arriving, note_room, answer_reads;
@@ -200,6 +212,9 @@ module tx_sched #(
       .parked_works_i(parked_works),
       .works_o(works_q),
       .held_o(held_q),
+      .back_i(back),
+      .back_qpn_i(back_qpn),
+      .aside_i(request_closed),
       .grant_i(request_grant),
       .grant_qpn_i(request_qpn),
       .grant_row_o(grant_row),
@@ -240,15 +255,17 @@ module tx_sched #(
   logic take_response, read_grant, line_used, answers, answer_last, answer_fetched;
   logic answer_room, failure_room, responses_busy, line_valid, unused_line_pop;
   logic left_erase, left_read, left_control, take_read, take_control, again_read, again_control;
-  logic [1:0] left_class, take_class, again_class, read_admit_class;
-  logic [15:0] left_function, again_function;
-  logic [QpnWidth-1:0] line_qpn, read_qpn, read_admit_qpn;
+  logic back_read;
+  logic [1:0] left_class, take_class, back_class, again_class, read_admit_class;
+  logic [15:0] left_function, back_function, again_function;
+  logic [QpnWidth-1:0] line_qpn, read_qpn, response_qpn, read_admit_qpn;
   logic [23:0] answer_packet;
   streams_pkg::response_beat_t answer;
   streams_pkg::read_failure_beat_t failure;
   streams_pkg::answered_beat_t has_answered;
   assign take_response = acknowledges_valid_i && acknowledges_ready_o && !drops_response;
   assign answer_reads = read_grant && answer_fetched;
+  assign answer_qpn = cnp ? cnp_item.qpn[QpnWidth-1:0] : response_qpn;
 
   tx_sched_responses i_responses (
       .clk_i,
@@ -268,14 +285,20 @@ module tx_sched #(
       .take_read_o(take_read),
       .take_class_o(take_class),
       .take_control_o(take_control),
-      .line_i(line_valid),
+      .back_i(back),
+      .back_qpn_i(back_qpn),
+      .back_read_o(back_read),
+      .back_function_o(back_function),
+      .back_class_o(back_class),
+      .line_i(line_valid && !cnp),
       .line_qpn_i(line_qpn),
       .direct_room_i(direct_credits != '0),
       .used_o(line_used),
       .answers_o(answers),
       .read_i(read_grant),
+      .aside_i(read_closed),
       .read_qpn_i(read_qpn),
-      .granted_qpn_o(answer_qpn),
+      .granted_qpn_o(response_qpn),
       .granted_o(answer),
       .packet_o(answer_packet),
       .last_o(answer_last),
@@ -309,8 +332,58 @@ module tx_sched #(
       .qpn_o(line_qpn),
       .pop_i(line_used),
       .after_i(again_control),
-      .after_qpn_i(answer_qpn)
+      .after_qpn_i(response_qpn)
   );
+
+  // Rates of QPs, CNPs
+  // ------------------------------------------------------------------------------------------
+
+  logic cnps_full, cnps_busy, limit_taken, rates_busy, rate_closed, charges_push;
+  logic [2:0] charge_credits, unused_charge_rest;
+  logic [7:0] halted;
+  streams_pkg::limit_beat_t cnp_item;
+  streams_pkg::charge_beat_t charge;
+  assign halted = '0;
+  assign limits_ready_o = !cnps_full;
+  assign limit_taken = limits_valid_i && !cnps_full;
+
+  tx_sched_cnps i_cnps (
+      .clk_i,
+      .rst_ni,
+      .full_o(cnps_full),
+      .push_i(limit_taken && limits_i.kind == streams_pkg::LimitCodeCnp),
+      .item_i(limits_i),
+      .halted_i(halted),
+      .room_i(direct_credits != '0),
+      .grant_o(cnp),
+      .first_o(cnp_item),
+      .busy_o(cnps_busy)
+  );
+
+  tx_sched_rates i_rates (
+      .clk_i,
+      .rst_ni,
+      .largest_i(largest_i[13:0]),
+      .period_i(clock_period_i[16:0]),
+      .set_i(limit_taken && limits_i.kind == streams_pkg::LimitCodeRate),
+      .item_i(limits_i),
+      .back_room_i(1'b1),
+      .back_o(back),
+      .back_qpn_o(back_qpn),
+      .qpn_i(read_chosen ? read_qpn : request_qpn),
+      .closed_o(rate_closed),
+      .aside_i(read_closed || request_closed),
+      .packet_i(read_grant || (request_grant && packet)),
+      .bytes_i(cost),
+      .charge_o(charges_push),
+      .charged_o(charge),
+      .busy_o(rates_busy)
+  );
+  assign read_closed = read_chosen && rate_closed;
+  assign read_grant = read_chosen && !rate_closed;
+  assign request_closed = request_chosen && packet && rate_closed;
+  assign request_grant = request_chosen && !request_closed;
+  assign charges_push_o = charges_push;
 
   // The choice
   // ------------------------------------------------------------------------------------------
@@ -321,7 +394,7 @@ module tx_sched #(
   logic [Places-1:0] request_valid, request_grants, request_parks, read_valid, read_grants;
   logic [ClassWidth*Places-1:0] request_flags;
   logic [2*Places-1:0] read_flags;
-  logic [3:0] unused_read_active, read_inside;
+  logic [4:0] unused_read_active, read_inside;
   logic stalls, request_admit, read_admit, read_late_inside, unused_late, request_busy, read_busy;
   logic [PlaceWidth-1:0] stalled;
   logic [FunctionWidth-1:0] request_admit_function, read_admit_function, sender;
@@ -354,11 +427,11 @@ module tx_sched #(
       .flags_o(request_flags),
       .grants_i(request_grants),
       .can_o(request_can),
-      .choose_i(any && !read_grant),
+      .choose_i(any && !read_chosen),
       .sender_i(sender),
-      .chosen_o(request_grant),
+      .chosen_o(request_chosen),
       .chosen_qpn_o(request_qpn),
-      .stays_i(request_stays),
+      .stays_i(request_stays && !request_closed),
       .back_i(request_ends_turn),
       .chosen_flags_i(request_class),
       .chosen_head_i(next_head),
@@ -390,17 +463,17 @@ module tx_sched #(
       .clk_i,
       .rst_ni,
       .before_o(read_before),
-      .qpn_i({acknowledges_i.qpn[QpnWidth-1:0], left_qpn, left_qpn, command_qpn}),
+      .qpn_i({back_qpn, acknowledges_i.qpn[QpnWidth-1:0], left_qpn, left_qpn, command_qpn}),
       .function_i({
-        acknowledges_i.function_id[FunctionWidth-1:0], left_function[FunctionWidth-1:0],
+        back_function[FunctionWidth-1:0], acknowledges_i.function_id[FunctionWidth-1:0], left_function[FunctionWidth-1:0],
         {2 * FunctionWidth{1'b0}}
       }),
-      .erase_i({1'b0, left_erase, 1'b0, command_resets}),
-      .push_i({take_read, left_read, 2'b00}),
+      .erase_i({2'b00, left_erase, 1'b0, command_resets}),
+      .push_i({back_read, take_read, left_read, 2'b00}),
       .active_o(unused_read_active),
       .inside_o(read_inside),
-      .update_i({take_read, left_read, 2'b00}),
-      .flags_i({take_class, left_class, 4'b0}),
+      .update_i({back_read, take_read, left_read, 2'b00}),
+      .flags_i({back_class, take_class, left_class, 4'b0}),
       .head_i('0),
       .works_i('0),
       .waiting_o(read_waiting),
@@ -415,7 +488,7 @@ module tx_sched #(
       .can_o(read_can),
       .choose_i(any),
       .sender_i(sender),
-      .chosen_o(read_grant),
+      .chosen_o(read_chosen),
       .chosen_qpn_o(read_qpn),
       .stays_i(1'b0),
       .back_i(1'b0),
@@ -427,7 +500,7 @@ module tx_sched #(
       .parked_works_o(unused_works),
       .after_o(read_after),
       .late_push_i(again_read),
-      .late_qpn_i(answer_qpn),
+      .late_qpn_i(response_qpn),
       .late_function_i(again_function[FunctionWidth-1:0]),
       .late_flags_i(again_class),
       .late_inside_o(read_late_inside),
@@ -468,10 +541,12 @@ module tx_sched #(
       .alone_o(alone),
       .before_i(request_before | read_before),
       .enter_i({
-        read_inside[3], turn_inside[3], turn_inside[2] || read_inside[2], turn_inside[1],
+        read_inside[4] || turn_inside[4], read_inside[3], turn_inside[3], turn_inside[2] || read_inside[2], turn_inside[1],
         turn_inside[0]
       }),
       .entering_i({
+        back_read ? back_function[FunctionWidth-1:0]
+                  : turn_function[4*FunctionWidth+:FunctionWidth],
         acknowledges_i.function_id[FunctionWidth-1:0],
         turn_function[3*FunctionWidth+:FunctionWidth],
         left_i.response ? left_function[FunctionWidth-1:0]
@@ -483,8 +558,9 @@ module tx_sched #(
       .visited_o(visited),
       .any_o(any),
       .sender_o(sender),
-      .out_of_turn_i(line_used),
-      .answerer_i(answer.function_id[FunctionWidth-1:0]),
+      .out_of_turn_i(line_used || cnp),
+      .answerer_i(cnp ? cnp_item.function_id[FunctionWidth-1:0]
+                      : answer.function_id[FunctionWidth-1:0]),
       .bytes_i(bytes),
       .charged_o(charged),
       .after_i(request_after | read_after),
@@ -507,17 +583,20 @@ module tx_sched #(
   streams_pkg::vport_share_t share;
   assign request_path = grant_row;
   assign answer_path = answer_row;
-  assign response = answers || read_grant;
-  assign sends = response || (request_grant && packet);
+  assign response = cnp || answers || read_grant;
+  assign cnp_sends = cnp && !answer_path.reset;
+  assign sends = cnp_sends || answers || read_grant || (request_grant && packet);
   assign to_payload = answer_reads || (request_grant && fetched);
   assign to_direct = sends && !to_payload;
-  assign function_id = response ? answer.function_id : cut_payload.function_id;
+  assign function_id = response && !cnp ? answer.function_id : cut_payload.function_id;
   assign share = vports_i[function_id*ShareWidth+:ShareWidth];
   assign bytes = sends && charged[function_id[FunctionWidth-1:0]] ? cost : '0;
 
   tx_sched_cut i_cut (
       .order_i(order_q),
       .response_i(response),
+      .cnp_i(cnp),
+      .cnp_item_i(cnp_item),
       .row_i(grant_row),
       .head_i(grant_head),
       .body_i(grant_body),
@@ -550,6 +629,7 @@ module tx_sched #(
   );
 
   tx_sched_cost i_cost (
+      .cnp_i(cnp),
       .response_i(response),
       .kind_i(cut_payload.kind),
       .opcode_i(cut_payload.wqe_opcode),
@@ -630,6 +710,14 @@ module tx_sched #(
       .valid_o(failures_valid_o), .ready_i(failures_ready_i), .data_o(failures_o)
   );
   tx_sched_short #(
+      .Width(streams_pkg::ChargeBeatWidth),
+      .Depth(stages_pkg::RateControlNoteDepth)
+  ) i_charges (
+      .clk_i, .rst_ni,
+      .credits_o(charge_credits), .push_i(charges_push), .item_i(charge),
+      .valid_o(charges_valid_o), .ready_i(charges_ready_i), .data_o(charges_o)
+  );
+  tx_sched_short #(
       .Width(streams_pkg::AnsweredBeatWidth),
       .Depth(ShortDepth)
   ) i_answered (
@@ -639,7 +727,7 @@ module tx_sched #(
   );
 
   assign busy_o = steps_busy || responses_busy || line_valid || request_busy || read_busy ||
-      functions_busy || payload_busy || direct_busy || sent_busy || arriving_q || slots_full;
+      functions_busy || rates_busy || cnps_busy || payload_busy || direct_busy || sent_busy || arriving_q || slots_full;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -657,5 +745,6 @@ module tx_sched #(
   `CARILLON_ASSERT_STREAM(direct)
   `CARILLON_ASSERT_STREAM(sent)
   `CARILLON_ASSERT(!(request_grant && response))
+  `CARILLON_ASSERT(!charges_push || charge_credits != '0)
 
 endmodule

@@ -1,6 +1,7 @@
 // What a packet takes on the wire: frame, FCS, preamble and gap. The model's wire_bytes.
 // Combinational.
 module tx_sched_cost (
+    input  logic        cnp_i,       // a CNP - top
     input  logic        response_i,  // it answers - cut
     input  logic [1:0]  kind_i,      // what it is - cut
     input  logic [7:0]  opcode_i,    // operation of a request - cut
@@ -35,7 +36,9 @@ module tx_sched_cost (
                      opcode_i == wqe_pkg::WqeOpcodeSendInvalidate ||
                      opcode_i == wqe_pkg::WqeOpcodeRdmaWriteImmediate;
   always_comb begin
-    if (response_i) begin
+    if (cnp_i) begin
+      extensions = '0;
+    end else if (response_i) begin
       case (kind_i)
         streams_pkg::PacketKindAtomicAcknowledge: extensions = Aeth + AtomicAckEth;
         streams_pkg::PacketKindReadResponse: extensions = first_i || last_i ? Aeth : '0;

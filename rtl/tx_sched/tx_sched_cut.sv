@@ -9,6 +9,10 @@ module tx_sched_cut #(
     input logic [63:0]           order_i,        // of the grant - top
     input logic                  response_i,     // it answers - top
 
+    // A CNP
+    input logic cnp_i,  // that is what it is - top
+    input streams_pkg::limit_beat_t cnp_item_i,  // which - cnps
+
     // A request
     input logic [RowWidth-1:0]   row_i,          // its queue before - queues
     input logic [HeadWidth-1:0]  head_i,         // the work request - works
@@ -98,7 +102,18 @@ module tx_sched_cut #(
   always_comb begin
     payload_o                = '0;
     payload_o.order          = order_i;
-    if (response_i) begin
+    if (cnp_i) begin
+      payload_o.kind         = streams_pkg::PacketKindAcknowledge;
+      payload_o.function_id  = cnp_item_i.function_id;
+      payload_o.qpn          = cnp_item_i.qpn;
+      payload_o.life         = lives_i;
+      payload_o.wqe_opcode   = 8'(wire_pkg::BthOpcodeCnp);
+      payload_o.payload      = 13'(wire_pkg::CnpPayloadBytes);
+      payload_o.first_packet = 1'b1;
+      payload_o.last_packet  = 1'b1;
+      payload_o.syndrome     = 8'(cnp_item_i.dscp);
+      payload_o.msn          = 24'(cnp_item_i.pcp);
+    end else if (response_i) begin
       payload_o.trace_id    = answer_i.trace_id;
       payload_o.function_id = answer_i.function_id;
       payload_o.qpn         = answer_i.qpn;

@@ -173,6 +173,8 @@ module tx_sched_rates #(
   end
 
   `CARILLON_ASSERT(!aside_i || closed_o)
-  `CARILLON_ASSERT(!set_i || !used_q[set_slot] || owner_mem[set_slot] == set_qpn)
+  logic [QpnWidth-1:0] owner;
+  assign owner = owner_mem[set_slot];
+  `CARILLON_ASSERT(!set_i || !used_q[set_slot] || owner == set_qpn)
 
 endmodule

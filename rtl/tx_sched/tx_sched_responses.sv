@@ -37,12 +37,19 @@ module tx_sched_responses #(
     output logic [1:0]                  take_class_o, // what is to know of it there - turns
     output logic                        take_control_o, // it joins the line of acknowledges - line
 
+    input  logic                back_i,          // a QP comes back - rates
+    input  logic [QpnWidth-1:0] back_qpn_i,      // which - rates
+    output logic                back_read_o,     // it joins the line of READs - turns
+    output logic [15:0]         back_function_o, // whose it is - turns
+    output logic [1:0]          back_class_o,    // what is to know of it there - turns
+
     input logic line_i,  // somebody is in line for an acknowledge - line
     input  logic [QpnWidth-1:0]         line_qpn_i,   // who - line
     input  logic                        direct_room_i, // a credit for packet_builder - top
     output logic used_o,  // the cycle is used: nobody has a turn - functions
     output logic                        answers_o,    // ... by a packet - cut
     input  logic                        read_i,       // READ data is granted - pick
+    input  logic                        aside_i,      // READ data stands aside - top
     input  logic [QpnWidth-1:0]         read_qpn_i,   // of which QP - pick
     output logic [QpnWidth-1:0]         granted_qpn_o, // the QP of the packet - cut
     output streams_pkg::response_beat_t granted_o,    // the response - cut
@@ -205,6 +212,37 @@ module tx_sched_responses #(
   );
   assign take_next = joins ? take_held : take_lined;
 
+  function automatic logic [ItemWidth-1:0] item_of(input logic [SlotWidth-1:0] at,
+                                                  input logic take, input logic [SlotWidth-1:0] to,
+                                                  input logic [ItemWidth-1:0] taken,
+                                                  input logic [ItemWidth-1:0] held);
+    item_of = take && at == to ? taken : held;
+  endfunction
+
+  // A QP comes back that has stood aside, if READ data is what it has
+  // ------------------------------------------------------------------------------------------
+
+  streams_pkg::sched_answers_t back_row, back_next;
+  streams_pkg::response_beat_t back_first;
+  logic [SlotWidth-1:0] taken_slot;
+  logic back_reads, back_controls;
+  assign taken_slot = joins ? take_row.tail : slot;
+  assign back_row = take_i && take_qpn == back_qpn_i ? take_next :
+                    left_i && left_qpn == back_qpn_i ? left_next :
+                    reset_i && reset_qpn_i == back_qpn_i ? reset_next :
+                    known_q[back_qpn_i] ? row_mem[back_qpn_i] : '0;
+  assign back_first = item_of(back_row.head, take_i, taken_slot, item_i, item_mem[back_row.head]);
+  assign back_function_o = back_first.function_id;
+  assign back_read_o = back_i && back_reads;
+  tx_sched_answer_step i_back (
+      .row_i(back_row),
+      .first_i(back_first),
+      .row_o(back_next),
+      .controls_o(back_controls),
+      .reads_o(back_reads),
+      .class_o(back_class_o)
+  );
+
   // A packet is granted
   // ------------------------------------------------------------------------------------------
 
@@ -214,11 +252,13 @@ module tx_sched_responses #(
   logic [SlotWidth-1:0] grant_behind;
   logic stale_line, grants, controls_first, direct_saved, ends;
   logic [31:0] packets;
-  assign line_row = take_i && take_qpn == line_qpn_i ? take_next :
+  assign line_row = back_i && back_qpn_i == line_qpn_i ? back_next :
+                    take_i && take_qpn == line_qpn_i ? take_next :
                     left_i && left_qpn == line_qpn_i ? left_next :
                     reset_i && reset_qpn_i == line_qpn_i ? reset_next :
                     known_q[line_qpn_i] ? row_mem[line_qpn_i] : '0;
-  assign read_row = take_i && take_qpn == read_qpn_i ? take_next :
+  assign read_row = back_i && back_qpn_i == read_qpn_i ? back_next :
+                    take_i && take_qpn == read_qpn_i ? take_next :
                     left_i && left_qpn == read_qpn_i ? left_next :
                     reset_i && reset_qpn_i == read_qpn_i ? reset_next :
                     known_q[read_qpn_i] ? row_mem[read_qpn_i] : '0;
@@ -226,14 +266,6 @@ module tx_sched_responses #(
   assign granted_qpn_o = grant_qpn;
   assign grant_row = used_o ? line_row : read_row;
 
-  function automatic logic [ItemWidth-1:0] item_of(input logic [SlotWidth-1:0] at,
-                                                  input logic take, input logic [SlotWidth-1:0] to,
-                                                  input logic [ItemWidth-1:0] taken,
-                                                  input logic [ItemWidth-1:0] held);
-    item_of = take && at == to ? taken : held;
-  endfunction
-  logic [SlotWidth-1:0] taken_slot;
-  assign taken_slot = joins ? take_row.tail : slot;
   assign grant_behind = appends && take_row.count != '0 && take_row.tail == grant_row.head
       ? slot : next_mem[grant_row.head];
   assign line_first = item_of(line_row.head, take_i, taken_slot, item_i, item_mem[line_row.head]);
@@ -260,7 +292,7 @@ module tx_sched_responses #(
 
   always_comb begin
     grant_gone = grant_row;
-    if (read_i) begin
+    if (read_i || aside_i) begin
       grant_gone.in_reads = 1'b0;
     end else begin
       grant_gone.in_controls = 1'b0;
@@ -292,11 +324,17 @@ module tx_sched_responses #(
       .class_o(again_class_o)
   );
 
+  streams_pkg::sched_answers_t grant_done;
+  logic changes;
+  assign changes = moves || aside_i;
+  assign grant_done = aside_i ? grant_gone : grant_next;
+
   streams_pkg::sched_answers_t admit_row;
   streams_pkg::response_beat_t admit_first;
   logic unused_controls, unused_reads;
   logic [RowWidth-1:0] unused_row;
-  assign admit_row = moves && grant_qpn == admit_qpn_i ? grant_next :
+  assign admit_row = changes && grant_qpn == admit_qpn_i ? grant_done :
+                     back_i && back_qpn_i == admit_qpn_i ? back_next :
                      take_i && take_qpn == admit_qpn_i ? take_next :
                      left_i && left_qpn == admit_qpn_i ? left_next :
                      reset_i && reset_qpn_i == admit_qpn_i ? reset_next :
@@ -361,8 +399,11 @@ module tx_sched_responses #(
     if (take_i) begin
       row_mem[take_qpn] <= take_next;
     end
-    if (moves) begin
-      row_mem[grant_qpn] <= grant_next;
+    if (back_i) begin
+      row_mem[back_qpn_i] <= back_next;
+    end
+    if (changes) begin
+      row_mem[grant_qpn] <= grant_done;
     end
   end
 
@@ -441,7 +482,8 @@ module tx_sched_responses #(
     end else begin
       known_q <= known_q | (reset_i ? Queues'(1) << reset_qpn_i : '0) |
           (left_i ? Queues'(1) << left_qpn : '0) | (take_i ? Queues'(1) << take_qpn : '0) |
-          (moves ? Queues'(1) << grant_qpn : '0);
+          (back_i ? Queues'(1) << back_qpn_i : '0) |
+          (changes ? Queues'(1) << grant_qpn : '0);
       end_valid_q <= end_now | end_slot;
       any_q       <= any_q || reset_frees || left_drops || grant_frees;
       if (!any_q) begin
@@ -467,7 +509,8 @@ module tx_sched_responses #(
     end
   end
 
-  `CARILLON_ASSERT(!(used_o && read_i))
+  `CARILLON_ASSERT(!(used_o && (read_i || aside_i)))
+  `CARILLON_ASSERT(!(back_i && back_controls))
   `CARILLON_ASSERT(!left_i || left_row.in_payload != '0)
 
 endmodule

@@ -49,18 +49,22 @@ module tx_sched_steps #(
     output logic [NoteWidth-1:0]    held_note_o,     // the held one - sent
     output logic                    note_room_o,     // there is room to hold more - pick
 
-    output logic [     4*QpnWidth-1:0] turn_qpn_o,       // steps of the line: which QP - turns
-    output logic [4*FunctionWidth-1:0] turn_function_o,  // whose - turns
-    output logic [                3:0] turn_erase_o,     // it leaves - turns
-    output logic [                3:0] turn_push_o,      // it joins - turns
-    input  logic [                3:0] turn_active_i,    // it was in line - turns
-    output logic [                3:0] turn_update_o,    // what is to know of it is new - turns
-    output logic [   4*ClassWidth-1:0] turn_class_o,     // what - turns
-    output logic [    4*SlotWidth-1:0] turn_head_o,      // slot of the first work request - turns
-    output logic [    4*SlotWidth-1:0] turn_works_o,     // work requests that take slots - turns
+    output logic [     5*QpnWidth-1:0] turn_qpn_o,       // steps of the line: which QP - turns
+    output logic [5*FunctionWidth-1:0] turn_function_o,  // whose - turns
+    output logic [                4:0] turn_erase_o,     // it leaves - turns
+    output logic [                4:0] turn_push_o,      // it joins - turns
+    input  logic [                4:0] turn_active_i,    // it was in line - turns
+    output logic [                4:0] turn_update_o,    // what is to know of it is new - turns
+    output logic [   5*ClassWidth-1:0] turn_class_o,     // what - turns
+    output logic [    5*SlotWidth-1:0] turn_head_o,      // slot of the first work request - turns
+    output logic [    5*SlotWidth-1:0] turn_works_o,     // work requests that take slots - turns
     input logic [ 17:0] parked_works_i,  // works of those that have left the line - pick
     output logic [               10:0] works_o,          // work requests held - top
     output logic [               17:0] held_o,           // of those, how many take slots - top
+
+    input  logic                  back_i,             // a QP comes back - rates
+    input  logic [  QpnWidth-1:0] back_qpn_i,         // which - rates
+    input  logic                  aside_i,            // the QP of a grant stands aside - top
 
     input  logic                  grant_i,            // a request is granted - pick
     input  logic [  QpnWidth-1:0] grant_qpn_i,        // of which QP - pick
@@ -101,7 +105,7 @@ module tx_sched_steps #(
   // Rows
   // ------------------------------------------------------------------------------------------
 
-  localparam int unsigned Reads = 10;
+  localparam int unsigned Reads = 11;
   localparam int unsigned Writes = 7;
   logic [QpnWidth-1:0] mark_qpn, note_qpn;
   logic [QpnWidth*Reads-1:0] read_qpn;
@@ -109,14 +113,14 @@ module tx_sched_steps #(
   logic [Writes-1:0] write;
   logic [QpnWidth*Writes-1:0] write_qpn;
   assign turn_qpn_o = {
-    work_item_i.qpn[QpnWidth-1:0], left_item_i.qpn[QpnWidth-1:0], control_item_i.qpn[QpnWidth-1:0],
+    back_qpn_i, work_item_i.qpn[QpnWidth-1:0], left_item_i.qpn[QpnWidth-1:0], control_item_i.qpn[QpnWidth-1:0],
     command_item_i.qpn[QpnWidth-1:0]
   };
-  assign write_qpn = {grant_qpn_i, note_qpn, mark_qpn, turn_qpn_o};
-  assign read_qpn = {take_qpn_i, answer_qpn_i, admit_qpn_i, write_qpn};
+  assign write_qpn = {grant_qpn_i, note_qpn, mark_qpn, turn_qpn_o[0+:4*QpnWidth]};
+  assign read_qpn = {back_qpn_i, take_qpn_i, answer_qpn_i, admit_qpn_i, write_qpn};
 
   streams_pkg::sched_row_t command_row, control_row, left_row, hold_row, mark_row, note_row;
-  streams_pkg::sched_row_t grant_row, admit_row, take_row;
+  streams_pkg::sched_row_t grant_row, admit_row, take_row, back_row;
   streams_pkg::sched_row_t command_done, control_done, left_done, hold_done, grant_done;
   streams_pkg::sched_row_t command_next, control_next, left_next;
   streams_pkg::sched_row_t mark_next, note_next, grant_next;
@@ -200,6 +204,11 @@ module tx_sched_steps #(
       .write_i(command_i), .write_qpn_i(write_qpn[0+:QpnWidth]), .write_row_i(command_next),
       .row_o(take_row)
   );
+  tx_sched_forward #(.Steps(4)) i_back_row (
+      .qpn_i(back_qpn_i), .row_i(read_row[10*RowWidth+:RowWidth]),
+      .write_i({work_i, left_i, control_i, command_i}), .write_qpn_i(write_qpn[0+:4*QpnWidth]),
+      .write_row_i({hold_done, left_next, control_next, command_next}), .row_o(back_row)
+  );
   assign drops_response_o = take_row.reset;
   assign grant_row_o = grant_row;
   assign lost_row_o = left_row;
@@ -207,8 +216,8 @@ module tx_sched_steps #(
   // The steps
   // ------------------------------------------------------------------------------------------
 
-  logic [8*HeadWidth-1:0] heads;
-  logic [8*SlotWidth-1:0] behind;
+  logic [9*HeadWidth-1:0] heads;
+  logic [9*SlotWidth-1:0] behind;
   logic command_resets, command_enters, control_drops, control_refetches, control_enters;
   logic left_marks, left_in_head, left_sends, left_holds, left_behind, left_lines_up, left_enters;
   logic left_adds, hold_holds, hold_behind, hold_enters, covered;
@@ -390,15 +399,15 @@ module tx_sched_steps #(
   // What is to know of those that have changed
   // ------------------------------------------------------------------------------------------
 
-  logic [5*ClassWidth-1:0] classes;
-  logic [5*RowWidth-1:0] class_rows;
-  logic [5*HeadWidth-1:0] class_heads;
-  assign class_rows = {admit_row, hold_done, left_next, control_next, command_next};
+  logic [6*ClassWidth-1:0] classes;
+  logic [6*RowWidth-1:0] class_rows;
+  logic [6*HeadWidth-1:0] class_heads;
+  assign class_rows = {admit_row, back_row, hold_done, left_next, control_next, command_next};
   assign class_heads = {
-    heads[7*HeadWidth+:HeadWidth], heads[4*HeadWidth+:HeadWidth], heads[3*HeadWidth+:HeadWidth],
+    heads[7*HeadWidth+:HeadWidth], heads[8*HeadWidth+:HeadWidth], heads[4*HeadWidth+:HeadWidth], heads[3*HeadWidth+:HeadWidth],
     heads[0+:2*HeadWidth]
   };
-  for (genvar s = 0; s < 5; s++) begin : gen_class
+  for (genvar s = 0; s < 6; s++) begin : gen_class
     logic [15:0] unused_mtu, unused_bytes;
     logic [3:0] unused_log;
     logic [7:0] unused_syndrome;
@@ -412,10 +421,11 @@ module tx_sched_steps #(
         .answered_o(unused_answered)
     );
   end
-  assign turn_class_o = classes[0+:4*ClassWidth];
-  assign admit_class_o = classes[4*ClassWidth+:ClassWidth];
-  assign turn_head_o = {hold_done.head, left_next.head, control_next.head, command_next.head};
+  assign turn_class_o = classes[0+:5*ClassWidth];
+  assign admit_class_o = classes[5*ClassWidth+:ClassWidth];
+  assign turn_head_o = {back_row.head, hold_done.head, left_next.head, control_next.head, command_next.head};
   assign turn_works_o = {
+    back_row.draining ? 11'd0 : back_row.works,
     hold_done.draining ? 11'd0 : hold_done.works, left_next.draining ? 11'd0 : left_next.works,
     control_next.draining ? 11'd0 : control_next.works,
     command_next.draining ? 11'd0 : command_next.works
@@ -424,17 +434,18 @@ module tx_sched_steps #(
   assign slots_o = grant_next.draining ? '0 : grant_next.works;
   assign admit_head_o = admit_row.head;
   assign admit_works_o = admit_row.draining ? '0 : admit_row.works;
-  assign turn_update_o = {work_i, left_i, control_i, command_i};
+  assign turn_update_o = {back_i, work_i, left_i, control_i, command_i};
   assign turn_function_o = {
+    back_row.function_id[FunctionWidth-1:0],
     hold_done.function_id[FunctionWidth-1:0], left_next.function_id[FunctionWidth-1:0],
     control_next.function_id[FunctionWidth-1:0], command_next.function_id[FunctionWidth-1:0]
   };
   assign turn_erase_o = {
-    1'b0, left_i && left_in_head && left_next.works == '0, control_i && control_drops,
+    2'b00, left_i && left_in_head && left_next.works == '0, control_i && control_drops,
     command_resets_o
   };
   assign turn_push_o = {
-    work_i && hold_enters, left_i && left_enters && left_next.works != '0,
+    back_i && back_row.works != '0, work_i && hold_enters, left_i && left_enters && left_next.works != '0,
     control_i && control_enters && control_next.works != '0,
     command_i && command_enters && command_next.works != '0
   };
@@ -464,7 +475,7 @@ module tx_sched_steps #(
       .free_late_i(grant_i && grant_ends),
       .free_slot_i(grant_row.head),
       .read_slot_i({
-        admit_row.head, grant_next.head, grant_row.head, hold_done.head, left_next.head,
+        back_row.head, admit_row.head, grant_next.head, grant_row.head, hold_done.head, left_next.head,
         left_row.head, control_next.head, command_next.head
       }),
       .read_o(heads),
@@ -501,6 +512,12 @@ module tx_sched_steps #(
     if (work_i) begin
       held_delta = held_delta - slots_of(hold_row.draining, hold_row.works, turn_active_i[3]) +
           slots_of(hold_done.draining, hold_done.works, turn_active_i[3] || turn_push_o[3]);
+    end
+    if (turn_push_o[4] && !turn_active_i[4]) begin
+      held_delta = held_delta + slots_of(back_row.draining, back_row.works, 1'b1);
+    end
+    if (aside_i) begin
+      held_delta = held_delta - slots_of(grant_row.draining, grant_row.works, 1'b1);
     end
     if (grant_i) begin
       held_delta = held_delta - slots_of(grant_row.draining, grant_row.works, 1'b1) +

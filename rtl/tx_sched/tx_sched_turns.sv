@@ -2,7 +2,7 @@
 // choice, and a stamp each, in the order in which they joined. Who finds no place waits outside. The
 // model's turn_lists.
 //
-// In a cycle: up to four QPs leave or join in turn; one is chosen, leaves or goes to the back,
+// In a cycle: up to five QPs leave or join in turn; one is chosen, leaves or goes to the back,
 // while others leave that cannot go on; one more joins; the one that waits longest outside comes
 // in.
 //
@@ -19,7 +19,7 @@ module tx_sched_turns #(
     localparam int unsigned PlaceWidth    = $clog2(Places),
     localparam int unsigned CountWidth    = $clog2(Places + 1),
     localparam int unsigned SlotWidth     = 11,
-    localparam int unsigned Steps         = 4
+    localparam int unsigned Steps         = 5
 ) (
     input logic clk_i,  // core clock
     input logic rst_ni, // synchronous reset, active low

@@ -34,9 +34,9 @@ module tx_sched_works #(
     input  logic                   free_late_i,   // one more comes free - queues
     input  logic [  SlotWidth-1:0] free_slot_i,   // which - queues
 
-    input  logic [8*SlotWidth-1:0] read_slot_i,  // of eight slots - queues
-    output logic [8*HeadWidth-1:0] read_o,       // the fields, newly held ones included - queues
-    output logic [8*SlotWidth-1:0] behind_o,     // what is behind it - queues
+    input  logic [9*SlotWidth-1:0] read_slot_i,  // of nine slots - queues
+    output logic [9*HeadWidth-1:0] read_o,       // the fields, newly held ones included - queues
+    output logic [9*SlotWidth-1:0] behind_o,     // what is behind it - queues
     input  logic [  SlotWidth-1:0] body_slot_i,  // of one more slot - queues
     output logic [512*BodyBeats-1:0] body_o      // the body, first byte at the top - cut
 );
@@ -85,10 +85,10 @@ module tx_sched_works #(
     end
   end
 
-  for (genvar r = 0; r < 8; r++) begin : gen_read
+  for (genvar r = 0; r < 9; r++) begin : gen_read
     logic [SlotWidth-1:0] at;
     assign at = read_slot_i[r*SlotWidth+:SlotWidth];
-    // Only the last four see what is held in this cycle.
+    // Only the last five see what is held in this cycle.
     assign read_o[r*HeadWidth+:HeadWidth] =
         r >= 4 && held_i && at == slot_o ? fields : head_mem[at];
     assign behind_o[r*SlotWidth+:SlotWidth] =
