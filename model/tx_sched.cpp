@@ -47,10 +47,6 @@ void tx_sched::check_twin(const nic_shared& nic) {
                       value, most));
     }
   };
-  if (nic.context.params.dcqcn.rule != dcqcn_rule::Off) {
-    throw config_error(
-        "dcqcn.rule: the RTL of tx_sched knows no rates of QPs and no CNPs; choose tx_sched=model");
-  }
   bound("log_max_qp", asked.log_max_qp, built_for.nic.log_max_qp);
   bound("total_vfs", asked.total_vfs, std::int64_t{stage_spec::tx_sched::Functions} - 1);
 }

@@ -36,11 +36,13 @@ twin_driver::twin_driver(rtl_domain& domain, const twin_request& request)
       stage_, variant == domain.options().variants.end() ? "" : variant->second,
       domain.options().reset_seed);
   const std::span<const rtl_pins> pins = block_->pins().streams;
-  CARILLON_CHECK(pins.size() == desc->ports.size() && pins.size() == request.ports.size(),
-                 "{}: {} streams, {} in the port table, {} in the RTL", instance_,
-                 request.ports.size(), desc->ports.size(), pins.size());
-  ports_.resize(pins.size());
-  for (std::size_t i = 0; i < pins.size(); ++i) {
+  const std::size_t bound = request.ports.size();
+  CARILLON_CHECK(pins.size() == desc->ports.size() && bound <= pins.size() &&
+                     (bound == pins.size() || desc->ports[bound].optional),
+                 "{}: {} streams, {} in the port table, {} in the RTL", instance_, bound,
+                 desc->ports.size(), pins.size());
+  ports_.resize(bound);
+  for (std::size_t i = 0; i < bound; ++i) {
     const twin_port_desc& port = desc->ports[i];
     CARILLON_CHECK(std::string_view(port.name) == pins[i].name && port.input == pins[i].input,
                    "{}: port {} is {} in the port table and {} in the RTL", instance_, i, port.name,

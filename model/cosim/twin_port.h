@@ -188,6 +188,7 @@ struct twin_port_desc {
   const char* name;
   bool input;
   std::unique_ptr<twin_port> (*make)(stream_base& stream, bool input, buffer_pool& buffers);
+  bool optional = false;  ///< a NIC may leave it out; then its pins are quiet
 };
 
 /// A value that a block sees beside its streams: what it is in cycle t, from what happened before

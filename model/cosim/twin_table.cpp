@@ -37,6 +37,12 @@ twin_port_desc out(const char* name) {
   return {name, false, &make_port<T, Codec>};
 }
 
+/// Only those of the end may be.
+twin_port_desc optional(twin_port_desc port) {
+  port.optional = true;
+  return port;
+}
+
 // Levels of pcie_rx
 // ------------------------------------------------------------------------------------------------
 
@@ -94,6 +100,11 @@ std::uint32_t tx_sched_ack_interval(const parameters& params,
                                     std::span<stream_base* const> /*ports*/, cycle_t /*t*/) {
   return std::min(static_cast<std::uint32_t>(params.nic.ack_req_interval),
                   std::max(1U, static_cast<std::uint32_t>(params.nic.send_window) / 2));
+}
+
+std::uint32_t tx_sched_clock_period(const parameters& params,
+                                    std::span<stream_base* const> /*ports*/, cycle_t /*t*/) {
+  return static_cast<std::uint32_t>(params.core.clock_period_ps);
 }
 
 std::uint64_t vport_changes(const twin_levels& levels, cycle_t t) {
@@ -288,11 +299,14 @@ const std::vector<twin_desc>& twins() {
                  out<refetch, refetch_codec>("refetches"),
                  out<key_invalidation, ram_strike_codec>("invalidations"),
                  out<response_failure, read_failure_codec>("failures"),
-                 out<response_left, answered_codec>("answered")},
+                 out<response_left, answered_codec>("answered"),
+                 optional(in<rate_limit, limit_codec>("limits")),
+                 optional(out<rate_charge, charge_codec>("charges"))},
        .levels = {{"port_mtu", tx_sched_port_mtu},
                   {"largest", tx_sched_largest},
                   {"send_window", tx_sched_send_window},
-                  {"ack_interval", tx_sched_ack_interval}},
+                  {"ack_interval", tx_sched_ack_interval},
+                  {"clock_period", tx_sched_clock_period}},
        .views = {{"vports", VportShareWords, vport_changes, fill_vport_shares}}},
       {.stage = "uar",
        .ports = {in<context_line>("ctx_line"), in<mmio_write>("write"), in<mmio_read>("read"),

@@ -9,6 +9,7 @@
 #include "common/error.h"
 #include "common/items.h"
 #include "common/port_share.h"
+#include "common/rate_items.h"
 #include "common/twin.h"
 #include "common/vport.h"
 #include "cosim/packet_builder_beats.h"
@@ -175,6 +176,43 @@ struct read_failure_codec : single_beat {
   static response_failure unpack_first(const std::uint32_t* words, buffer_pool& /*buffers*/) {
     const beat b = beat::unpack(words);
     return {{}, b.qpn, b.psn};
+  }
+};
+
+static_assert(static_cast<unsigned>(limit_code::Cnp) == static_cast<unsigned>(limit_kind::cnp));
+
+struct limit_codec : input_codec<rate_limit> {
+  using beat = limit_beat;
+
+  static void pack(const rate_limit& item, unsigned /*index*/, unsigned /*count*/,
+                   std::uint32_t* words) {
+    beat b;
+    b.kind = static_cast<limit_code>(item.kind);
+    b.function_id = item.function;
+    b.qpn = item.qpn;
+    b.slot = item.slot;
+    b.rate = item.rate;
+    b.dscp = item.dscp;
+    b.pcp = item.priority;
+    b.pack(words);
+  }
+};
+
+struct charge_codec : single_beat {
+  using beat = charge_beat;
+
+  static void pack(const rate_charge& item, unsigned /*index*/, unsigned /*count*/,
+                   std::uint32_t* words) {
+    beat b;
+    b.slot = item.slot;
+    b.qpn = item.qpn;
+    b.bytes = static_cast<std::uint16_t>(item.bytes);
+    b.pack(words);
+  }
+
+  static rate_charge unpack_first(const std::uint32_t* words, buffer_pool& /*buffers*/) {
+    const beat b = beat::unpack(words);
+    return {{}, b.slot, b.qpn, b.bytes};
   }
 };
 

@@ -9,10 +9,12 @@
 
 #include "common/items.h"
 #include "common/nic_shared.h"
+#include "common/packet_opcode.h"
 #include "common/ring.h"
 #include "cosim/bench_parts.h"
 #include "cosim/coverage.h"
 #include "cosim/stage_benches.h"
+#include "cosim/tx_sched_limits.h"
 #include "cosim/tx_sched_traffic.h"
 #include "gen/stages.h"
 #include "gen/wqe.h"
@@ -44,6 +46,8 @@ class bench_neighbours final : public stage {
   }
 
   [[nodiscard]] const std::vector<trace_ref>& opened() const { return opened_; }
+
+  [[nodiscard]] bool over() const { return left_ == 0; }
 
  private:
   void evaluate(cycle_t t) override {
@@ -208,7 +212,7 @@ void see_direct(coverage& cover, const packet_item& packet) {
       cover.hit(packet.payload == 0 ? "direct.empty" : "direct.inline");
       break;
     case packet_source::acknowledge:
-      cover.hit("direct.acknowledge");
+      cover.hit(is_cnp(packet) ? "direct.cnp" : "direct.acknowledge");
       break;
     case packet_source::atomic_acknowledge:
       cover.hit("direct.atomic");
@@ -255,29 +259,34 @@ lockstep_report run_tx_sched_bench(const lockstep_options& options) {
   stream<key_invalidation> invalidations(context, "bench.invalidation", 8);
   stream<response_failure> failures(context, "bench.failure", 8);
   stream<response_left> answered(context, "bench.answered", 8);
+  stream<rate_limit> limits(context, "bench.limit", stage_spec::rate_control::Depth);
+  stream<rate_charge> charges(context, "bench.charge", stage_spec::rate_control::NoteDepth);
   tx_sched_traffic what(nic.buffers, options.seed, cover);
   tx_sched_traffic::register_queues(nic.posted);
   level<vport_table> vports(
       context.clock, "vports",
       vport_table(std::vector<vport>(tx_sched_traffic::Functions, vport{.enabled = true})));
-  const tx_sched_ports io{work, acknowledges, left,          commands, controls, payload, direct,
-                          sent, refetches,    invalidations, failures, answered, vports};
+  const tx_sched_ports io{work,     acknowledges, left,   commands,  controls,
+                          payload,  direct,       sent,   refetches, invalidations,
+                          failures, answered,     vports, &limits,   &charges};
 
   lockstep_report report;
   report.transactions = options.transactions;
   const bench_neighbours neighbours("neighbours", context, what, io, options);
+  const tx_sched_limits rates("rates", context, io, what, options.seed, cover,
+                              [&neighbours] { return neighbours.over(); });
   const bench_payload reader("payload", context, io, options, cover);
   const auto gate = [&options](const char* name) {
     return pattern_gate(options.sink, options.seed, name);
   };
-  const bench_sink<packet_item> direct_sink("direct_sink", context, direct, gate("direct"),
-                                            [&](cycle_t t, const packet_item& packet) {
-                                              report.cycles = t;
-                                              see_direct(cover, packet);
-                                              if (packet.source != packet_source::request) {
-                                                what.answered(t);
-                                              }
-                                            });
+  const bench_sink<packet_item> direct_sink(
+      "direct_sink", context, direct, gate("direct"), [&](cycle_t t, const packet_item& packet) {
+        report.cycles = t;
+        see_direct(cover, packet);
+        if (packet.source != packet_source::request && !is_cnp(packet)) {
+          what.answered(t);
+        }
+      });
   const bench_sink<sent_packet> sent_sink("sent_sink", context, sent, gate("sent"),
                                           [&](cycle_t t, const sent_packet& note) {
                                             see_note(cover, note);

@@ -13,10 +13,11 @@ block_pins tx_sched_pins(Model& v) {
                       CARILLON_INPUT_PINS(v, controls), CARILLON_OUTPUT_PINS(v, payload),
                       CARILLON_OUTPUT_PINS(v, direct), CARILLON_OUTPUT_PINS(v, sent),
                       CARILLON_OUTPUT_PINS(v, refetches), CARILLON_OUTPUT_PINS(v, invalidations),
-                      CARILLON_OUTPUT_PINS(v, failures), CARILLON_OUTPUT_PINS(v, answered)},
+                      CARILLON_OUTPUT_PINS(v, failures), CARILLON_OUTPUT_PINS(v, answered),
+                      CARILLON_INPUT_PINS(v, limits), CARILLON_OUTPUT_PINS(v, charges)},
           .levels = {CARILLON_LEVEL_PINS(v, port_mtu), CARILLON_LEVEL_PINS(v, largest),
                      CARILLON_LEVEL_PINS(v, send_window), CARILLON_LEVEL_PINS(v, ack_interval),
-                     CARILLON_LEVEL_PINS(v, vports)}};
+                     CARILLON_LEVEL_PINS(v, clock_period), CARILLON_LEVEL_PINS(v, vports)}};
 }
 
 }  // namespace carillon

@@ -43,8 +43,12 @@ void tx_sched_traffic::register_queues(posted_work& posted) {
   }
 }
 
+std::uint32_t tx_sched_traffic::number_of(std::size_t queue) {
+  return static_cast<std::uint32_t>(queue + 1) * QpnStep;
+}
+
 std::uint32_t tx_sched_traffic::number_of(const queue& of) const {
-  return static_cast<std::uint32_t>(&of - queues_.data() + 1) * QpnStep;
+  return number_of(static_cast<std::size_t>(&of - queues_.data()));
 }
 
 std::uint32_t tx_sched_traffic::length_of() {

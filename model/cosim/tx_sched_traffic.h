@@ -36,6 +36,14 @@ class tx_sched_traffic {
 
   static void register_queues(posted_work& posted);
 
+  [[nodiscard]] std::size_t queues() const { return queues_.size(); }
+
+  [[nodiscard]] static std::uint32_t number_of(std::size_t queue);
+
+  [[nodiscard]] std::uint16_t function_of(std::size_t queue) const {
+    return queues_[queue].function;
+  }
+
   /// What was heard of before cycle t counts from now on: within a cycle the order of the sinks
   /// means nothing.
   void catch_up(cycle_t t);

@@ -123,6 +123,8 @@ twin_rules::departure tx_sched_rules::departs(unsigned port, cycle_t visible) {
       return leave(invalidations);
     case tx_sched_ports::Failures:
       return leave(failures);
+    case tx_sched_ports::Charges:
+      return leave(charges);
     default:
       return leave(answered);
   }

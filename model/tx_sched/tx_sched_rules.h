@@ -46,7 +46,9 @@ struct tx_sched_ports {
     Refetches,
     Invalidations,
     Failures,
-    Answered
+    Answered,
+    Limits,
+    Charges
   };
 
   stream<work_item>& work;
@@ -70,8 +72,13 @@ struct tx_sched_ports {
   level<std::uint8_t>* crowded = nullptr;  ///< from tx_mac: too much of them is on its way
 
   [[nodiscard]] std::vector<stream_base*> all() const {
-    return {&work,   &acknowledges, &left,      &commands,      &controls, &payload,
-            &direct, &sent,         &refetches, &invalidations, &failures, &answered};
+    std::vector<stream_base*> ports = {&work,      &acknowledges,  &left,     &commands,
+                                       &controls,  &payload,       &direct,   &sent,
+                                       &refetches, &invalidations, &failures, &answered};
+    if (limits != nullptr) {
+      ports.insert(ports.end(), {limits, charges});
+    }
+    return ports;
   }
 
   [[nodiscard]] twin_levels levels() const {
