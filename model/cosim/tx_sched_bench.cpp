@@ -47,7 +47,7 @@ class bench_neighbours final : public stage {
 
   [[nodiscard]] const std::vector<trace_ref>& opened() const { return opened_; }
 
-  [[nodiscard]] bool over() const { return left_ == 0; }
+  [[nodiscard]] bool over(cycle_t t) const { return left_ == 0 && t > last_; }
 
  private:
   void evaluate(cycle_t t) override {
@@ -274,7 +274,7 @@ lockstep_report run_tx_sched_bench(const lockstep_options& options) {
   report.transactions = options.transactions;
   const bench_neighbours neighbours("neighbours", context, what, io, options);
   const tx_sched_limits rates("rates", context, io, what, options.seed, cover,
-                              [&neighbours] { return neighbours.over(); });
+                              [&neighbours](cycle_t t) { return neighbours.over(t); });
   const bench_payload reader("payload", context, io, options, cover);
   const auto gate = [&options](const char* name) {
     return pattern_gate(options.sink, options.seed, name);

@@ -22,7 +22,7 @@ namespace carillon {
 
 class tx_sched_limits final : public stage {
  public:
-  using question = std::function<bool()>;
+  using question = std::function<bool(cycle_t t)>;
 
   /// Once `over`, every rate ends.
   tx_sched_limits(const char* name, sim_context& context, const tx_sched_ports& io,
@@ -52,7 +52,7 @@ class tx_sched_limits final : public stage {
     }
     if (!io_.limits->has_credit(t)) {
       wake(t + 1);
-    } else if (over_()) {
+    } else if (over_(t)) {
       end(t);
     } else {
       if (t >= next_) {

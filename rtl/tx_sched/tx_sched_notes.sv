@@ -17,8 +17,9 @@ module tx_sched_notes #(
     input logic [           1:0] forget_i,      // a QP's notes are forgotten - top
     input logic [2*QpnWidth-1:0] forget_qpn_i,  // whose - top
 
-    input  logic [QpnWidth-1:0] left_qpn_i,   // a packet fails: of whom - top
+    input  logic [QpnWidth-1:0] left_qpn_i,   // a packet may fail: of whom - top
     input  logic [        23:0] left_psn_i,   // which - top
+    input  logic                check_i,      // it does - top
     output logic                covered_o,    // a held note is about it - left
     input  logic                marks_i,      // that gets a syndrome - left
     input  logic [         7:0] syndrome_i,   // this one - left
@@ -47,67 +48,90 @@ module tx_sched_notes #(
 
   // What is compared of each: QP, PSN, first PSN, whether it is about packets at all, and up to
   // which.
-  logic [Notes-1:0] valid_q, kept, taken, silent_q, failed_q, read_q, covers;
-  logic [QpnWidth*Notes-1:0] qpn_q;
-  logic [24*Notes-1:0] psn_q, first_psn_q;
+  logic [Notes-1:0] valid_q, kept, taken, taken_late, silent_q, failed_q, read_q, covers;
+  logic [QpnWidth-1:0] qpn_q[Notes];
+  logic [23:0] psn_q[Notes];
+  logic [23:0] first_psn_q[Notes];
+  logic [7:0] syndrome_q[Notes];
   logic [NoteWidth-1:0] note_mem[Notes];
   logic [SlotWidth-1:0] next_mem[Notes];
   logic [15:0] after_mem[Notes];
-  logic [8*Notes-1:0] syndrome_q;
+  logic [SlotWidth:0] held_q, forgotten;
+  logic [SlotWidth-1:0] covering;
 
   streams_pkg::sent_beat_t note, late_note, first, out;
   assign note = {note_i, 3840'b0};
   assign late_note = {late_note_i, 3840'b0};
 
   always_comb begin
-    kept   = valid_q;
-    covers = '0;
-    for (int unsigned i = 0; i < Notes; i++) begin
-      for (int unsigned k = 0; k < 2; k++) begin
-        if (forget_i[k] && qpn_q[i*QpnWidth+:QpnWidth] == forget_qpn_i[k*QpnWidth+:QpnWidth]) begin
-          kept[i] = 1'b0;
+    kept      = valid_q;
+    forgotten = '0;
+    if (forget_i != '0 && valid_q != '0) begin
+      for (int unsigned i = 0; i < Notes; i++) begin
+        if (valid_q[i] && ((forget_i[0] && qpn_q[i] == forget_qpn_i[0+:QpnWidth]) ||
+                           (forget_i[1] && qpn_q[i] == forget_qpn_i[QpnWidth+:QpnWidth]))) begin
+          kept[i]   = 1'b0;
+          forgotten = forgotten + 1'b1;
         end
       end
     end
   end
   always_comb begin
     logic [23:0] into, behind;
-    for (int unsigned i = 0; i < Notes; i++) begin
-      into      = left_psn_i - first_psn_q[i*24+:24];
-      behind    = psn_q[i*24+:24] - first_psn_q[i*24+:24];
-      covers[i] = kept[i] && qpn_q[i*QpnWidth+:QpnWidth] == left_qpn_i && !silent_q[i] &&
-          (into < behind || (into == behind && (!failed_q[i] || read_q[i])));
+    into   = '0;
+    behind = '0;
+    covers = '0;
+    covering = '0;
+    if (check_i) begin
+      for (int unsigned i = 0; i < Notes; i++) begin
+        into      = left_psn_i - first_psn_q[i];
+        behind    = psn_q[i] - first_psn_q[i];
+        covers[i] = kept[i] && qpn_q[i] == left_qpn_i && !silent_q[i] &&
+            (into < behind || (into == behind && (!failed_q[i] || read_q[i])));
+        if (covers[i]) begin
+          covering = SlotWidth'(i);
+        end
+      end
     end
   end
+  // No two notes of a QP are about the same packet.
   assign covered_o = covers != '0;
 
   // The first free places; what leaves in this cycle is free in the next one.
-  logic [Notes-1:0] slot, late_slot;
-  assign slot = ~kept & (kept + Notes'(1));
-  assign taken = hold_i ? kept | slot : kept;
-  assign late_slot = ~taken & (taken + Notes'(1));
+  localparam int unsigned Group = 32;
+  function automatic logic [SlotWidth-1:0] first_free(input logic [Notes-1:0] used);
+    logic [Group-1:0] group;
+    logic [SlotWidth-1:0] base;
+    group = '1;
+    base  = '0;
+    for (int unsigned g = Notes / Group; g > 0; g--) begin
+      if (used[(g-1)*Group+:Group] != '1) begin
+        group = used[(g-1)*Group+:Group];
+        base  = SlotWidth'((g - 1) * Group);
+      end
+    end
+    first_free = base;
+    for (int unsigned i = Group; i > 0; i--) begin
+      if (!group[i-1]) begin
+        first_free = base + SlotWidth'(i - 1);
+      end
+    end
+  endfunction
+  assign slot_o = first_free(kept);
   always_comb begin
-    slot_o      = '0;
-    late_slot_o = '0;
-    for (int unsigned i = 0; i < Notes; i++) begin
-      slot_o      = slot_o | (slot[i] ? SlotWidth'(i) : '0);
-      late_slot_o = late_slot_o | (late_slot[i] ? SlotWidth'(i) : '0);
+    taken = kept;
+    if (hold_i) begin
+      taken[slot_o] = 1'b1;
     end
   end
-
-  always_comb begin
-    held_o = '0;
-    for (int unsigned i = 0; i < Notes; i++) begin
-      held_o = held_o + (SlotWidth + 1)'(taken[i]);
-    end
-    held_o = held_o - (SlotWidth + 1)'(leave_i);
-  end
+  assign late_slot_o = first_free(taken);
+  assign held_o = held_q - forgotten + (SlotWidth + 1)'(hold_i) - (SlotWidth + 1)'(leave_i);
 
   assign first = {note_mem[first_i], 3840'b0};
   always_comb begin
     out = first;
     if (failed_q[first_i] || (marks_i && covers[first_i])) begin
-      out.syndrome = failed_q[first_i] ? syndrome_q[first_i*8+:8] : syndrome_i;
+      out.syndrome = failed_q[first_i] ? syndrome_q[first_i] : syndrome_i;
       if (read_q[first_i] || !failed_q[first_i]) begin
         out.vendor_syndrome = wqe_pkg::VendorSyndromePayloadRead;
       end
@@ -136,35 +160,64 @@ module tx_sched_notes #(
     end
   end
 
-  // Who is new, and who fails because of the packet that has left.
-  logic [Notes-1:0] fresh, late, marked;
-  assign fresh = hold_i ? slot : '0;
-  assign late = late_hold_i ? late_slot : '0;
-  assign marked = marks_i ? covers & ~failed_q & ~fresh & ~late : '0;
+  // Who fails because of the packet that has left, and who is new.
+  logic [Notes-1:0] silent, failed, read;
+  always_comb begin
+    silent = silent_q;
+    failed = failed_q;
+    read   = read_q;
+    if (marks_i) begin
+      failed = failed | covers;
+      read   = read | (covers & ~failed_q);
+    end
+    if (hold_i) begin
+      silent[slot_o] = note.no_packet;
+      failed[slot_o] = note.syndrome != '0;
+      read[slot_o]   = note.vendor_syndrome == wqe_pkg::VendorSyndromePayloadRead;
+    end
+    if (late_hold_i) begin
+      silent[late_slot_o] = late_note.no_packet;
+      failed[late_slot_o] = late_note.syndrome != '0;
+      read[late_slot_o]   = late_note.vendor_syndrome == wqe_pkg::VendorSyndromePayloadRead;
+    end
+  end
+  always_comb begin
+    taken_late = taken;
+    if (late_hold_i) begin
+      taken_late[late_slot_o] = 1'b1;
+    end
+    if (leave_i) begin
+      taken_late[first_i] = 1'b0;
+    end
+  end
   always_ff @(posedge clk_i) begin
-    silent_q <= (silent_q & ~(fresh | late)) | (note.no_packet ? fresh : '0) |
-        (late_note.no_packet ? late : '0);
-    failed_q <= (failed_q & ~(fresh | late)) | (note.syndrome != '0 ? fresh : '0) |
-        (late_note.syndrome != '0 ? late : '0) | marked;
-    read_q <= (read_q & ~(fresh | late)) |
-        (note.vendor_syndrome == wqe_pkg::VendorSyndromePayloadRead ? fresh : '0) |
-        (late_note.vendor_syndrome == wqe_pkg::VendorSyndromePayloadRead ? late : '0) | marked;
-    for (int unsigned i = 0; i < Notes; i++) begin
-      qpn_q[i*QpnWidth+:QpnWidth] <= late[i] ? late_note.qpn[QpnWidth-1:0] :
-          fresh[i] ? left_qpn_i : qpn_q[i*QpnWidth+:QpnWidth];
-      psn_q[i*24+:24] <= late[i] ? late_note.psn : fresh[i] ? note.psn : psn_q[i*24+:24];
-      first_psn_q[i*24+:24] <= late[i] ? late_note.first_psn :
-          fresh[i] ? note.first_psn : first_psn_q[i*24+:24];
-      syndrome_q[i*8+:8] <= late[i] ? late_note.syndrome : fresh[i] ? note.syndrome :
-          marked[i] ? syndrome_i : syndrome_q[i*8+:8];
+    silent_q <= silent;
+    failed_q <= failed;
+    read_q   <= read;
+    if (marks_i && !failed_q[covering]) begin
+      syndrome_q[covering] <= syndrome_i;
+    end
+    if (hold_i) begin
+      qpn_q[slot_o]       <= left_qpn_i;
+      psn_q[slot_o]       <= note.psn;
+      first_psn_q[slot_o] <= note.first_psn;
+      syndrome_q[slot_o]  <= note.syndrome;
+    end
+    if (late_hold_i) begin
+      qpn_q[late_slot_o]       <= late_note.qpn[QpnWidth-1:0];
+      psn_q[late_slot_o]       <= late_note.psn;
+      first_psn_q[late_slot_o] <= late_note.first_psn;
+      syndrome_q[late_slot_o]  <= late_note.syndrome;
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       valid_q <= '0;
+      held_q  <= '0;
     end else begin
-      valid_q <= (taken | (late_hold_i ? late_slot : '0)) & ~(leave_i ? Notes'(1) << first_i : '0);
+      valid_q <= taken_late;
+      held_q  <= held_o + (SlotWidth + 1)'(late_hold_i);
     end
   end
 

@@ -143,25 +143,32 @@ module tx_sched_responses #(
   );
 
   // Saved READs whose last packet is in payload_dma.
-  logic [Saved-1:0] end_valid_q, end_kept, end_left;
-  logic [QpnWidth*Saved-1:0] end_qpn_q;
-  logic [8*Saved-1:0] end_number_q, end_generation_q;
+  logic [Saved-1:0] end_valid_q, end_kept, end_now, end_next;
+  logic [QpnWidth-1:0] end_qpn_q[Saved];
+  logic [7:0] end_number_q[Saved];
+  logic [7:0] end_generation_q[Saved];
+  logic [$clog2(Saved):0] ends_q, ends_reset;  // how many
   logic left_ends;
   logic [7:0] left_generation;
   always_comb begin
     left_ends       = 1'b0;
     left_generation = '0;
     end_kept        = end_valid_q;
-    end_left        = '0;
-    for (int unsigned i = 0; i < Saved; i++) begin
-      if (reset_i && end_qpn_q[i*QpnWidth+:QpnWidth] == reset_qpn_i) begin
-        end_kept[i] = 1'b0;
-      end
-      if (left_i && end_kept[i] && end_qpn_q[i*QpnWidth+:QpnWidth] == left_qpn &&
-          end_number_q[i*8+:8] == left_number) begin
-        left_ends       = 1'b1;
-        left_generation = end_generation_q[i*8+:8];
-        end_left[i]     = 1'b1;
+    end_now         = end_valid_q;
+    ends_reset      = '0;
+    if ((reset_i || left_i) && end_valid_q != '0) begin
+      for (int unsigned i = 0; i < Saved; i++) begin
+        if (reset_i && end_valid_q[i] && end_qpn_q[i] == reset_qpn_i) begin
+          end_kept[i] = 1'b0;
+          ends_reset  = ends_reset + 1'b1;
+        end
+        if (left_i && end_kept[i] && end_qpn_q[i] == left_qpn &&
+            end_number_q[i] == left_number) begin
+          left_ends       = 1'b1;
+          left_generation = end_generation_q[i];
+        end
+        end_now[i] = end_kept[i] && !(left_i && end_qpn_q[i] == left_qpn &&
+                                      end_number_q[i] == left_number);
       end
     end
   end
@@ -443,12 +450,7 @@ module tx_sched_responses #(
       .count_o(failures_count)
   );
 
-  always_comb begin
-    ends_count = '0;
-    for (int unsigned i = 0; i < Saved; i++) begin
-      ends_count = ends_count + ($clog2(Saved) + 1)'(end_kept[i]);
-    end
-  end
+  assign ends_count = ends_q - ends_reset;
   // What leaves payload_dma in this cycle is told of from now on: the sum is the same.
   assign answer_room_o = 9'(ends_count) + 9'(answered_count) < 9'(Saved);
   assign inside_now = inside_q - 16'(left_i);
@@ -457,22 +459,31 @@ module tx_sched_responses #(
   assign failure_room_o = may_fail + 16'(failures_count) + 16'(left_failed) -
       16'(failures_push_o) < 16'(Failures);
 
-  logic [Saved-1:0] end_now, end_slot;
-  assign end_now = end_kept & ~end_left;
-  assign end_slot = ends ? ~end_now & (end_now + Saved'(1)) : '0;
+  logic [$clog2(Saved)-1:0] end_slot;
+  always_comb begin
+    end_slot = '0;
+    end_next = end_now;
+    if (ends) begin
+      for (int unsigned i = Saved; i > 0; i--) begin
+        if (!end_now[i-1]) begin
+          end_slot = ($clog2(Saved))'(i - 1);
+        end
+      end
+      end_next[end_slot] = 1'b1;
+    end
+  end
 
   assign busy_o = answered_count != '0 || failures_count != '0 || held_q != '0;
   always_ff @(posedge clk_i) begin
-    for (int unsigned i = 0; i < Saved; i++) begin
-      if (end_slot[i]) begin
-        end_qpn_q[i*QpnWidth+:QpnWidth] <= grant_qpn;
-        end_number_q[i*8+:8]            <= grant_gone.given;
-        end_generation_q[i*8+:8]        <= grant_first.generation;
-      end
+    if (ends) begin
+      end_qpn_q[end_slot]        <= grant_qpn;
+      end_number_q[end_slot]     <= grant_gone.given;
+      end_generation_q[end_slot] <= grant_first.generation;
     end
     if (!rst_ni) begin
       known_q     <= '0;
       end_valid_q <= '0;
+      ends_q      <= '0;
       unused_q    <= '0;
       first_q     <= '0;
       last_q      <= '0;
@@ -480,11 +491,23 @@ module tx_sched_responses #(
       held_q      <= '0;
       inside_q    <= '0;
     end else begin
-      known_q <= known_q | (reset_i ? Queues'(1) << reset_qpn_i : '0) |
-          (left_i ? Queues'(1) << left_qpn : '0) | (take_i ? Queues'(1) << take_qpn : '0) |
-          (back_i ? Queues'(1) << back_qpn_i : '0) |
-          (changes ? Queues'(1) << grant_qpn : '0);
-      end_valid_q <= end_now | end_slot;
+      if (reset_i) begin
+        known_q[reset_qpn_i] <= 1'b1;
+      end
+      if (left_i) begin
+        known_q[left_qpn] <= 1'b1;
+      end
+      if (take_i) begin
+        known_q[take_qpn] <= 1'b1;
+      end
+      if (back_i) begin
+        known_q[back_qpn_i] <= 1'b1;
+      end
+      if (changes) begin
+        known_q[grant_qpn] <= 1'b1;
+      end
+      end_valid_q <= end_next;
+      ends_q      <= ends_count - ($clog2(Saved) + 1)'(left_ends) + ($clog2(Saved) + 1)'(ends);
       any_q       <= any_q || reset_frees || left_drops || grant_frees;
       if (!any_q) begin
         first_q <= reset_frees ? reset_row.head : left_drops ? left_row.head : grant_row.head;

@@ -1,18 +1,49 @@
-// The send queues: a row each. One that was never written is as after power-on.
+// The send queues: a row each, read as the steps before in the cycle have left it. One that was never
+// written is as after power-on.
 module tx_sched_rows #(
-    parameter  int unsigned Reads    = 10,
-    parameter  int unsigned Writes   = 7,
     localparam int unsigned QpnWidth = params_pkg::NicLogMaxQp,
     localparam int unsigned Queues   = 2 ** QpnWidth,
     localparam int unsigned RowWidth = streams_pkg::SchedRowWidth
 ) (
-    input  logic                       clk_i,       // core clock
-    input  logic                       rst_ni,      // synchronous reset, active low
-    input  logic [ QpnWidth*Reads-1:0] read_qpn_i,  // whose rows are read - top
-    output logic [ RowWidth*Reads-1:0] read_o,      // as they were before the cycle - top
-    input logic [ Writes-1:0] write_i,  // rows are written; of one QP's the last counts - top
-    input  logic [QpnWidth*Writes-1:0] write_qpn_i, // whose - top
-    input  logic [RowWidth*Writes-1:0] write_row_i  // what - top
+    input logic clk_i,  // core clock
+    input logic rst_ni, // synchronous reset, active low
+
+    input  logic [QpnWidth-1:0] command_qpn_i, // QP of a command - steps
+    output logic [RowWidth-1:0] command_row_o, // its row then - steps
+    input  logic [QpnWidth-1:0] control_qpn_i, // QP of a control - steps
+    output logic [RowWidth-1:0] control_row_o, // its row then - steps
+    input  logic [QpnWidth-1:0] left_qpn_i, // QP of a packet that has left payload_dma - steps
+    output logic [RowWidth-1:0] left_row_o, // its row then - steps
+    input  logic [QpnWidth-1:0] hold_qpn_i, // QP of a work request - steps
+    output logic [RowWidth-1:0] hold_row_o, // its row then - steps
+    input  logic [QpnWidth-1:0] mark_qpn_i, // QP of a mark - steps
+    output logic [RowWidth-1:0] mark_row_o, // its row then - steps
+    input  logic [QpnWidth-1:0] note_qpn_i, // QP of a held note - steps
+    output logic [RowWidth-1:0] note_row_o, // its row then - steps
+    input  logic [QpnWidth-1:0] grant_qpn_i, // QP of the grant - steps
+    output logic [RowWidth-1:0] grant_row_o, // its row then - steps
+    input  logic [QpnWidth-1:0] admit_qpn_i, // QP of who finds a place - steps
+    output logic [RowWidth-1:0] admit_row_o, // its row then - steps
+    input  logic [QpnWidth-1:0] answer_qpn_i, // QP of a granted response - steps
+    output logic [RowWidth-1:0] answer_row_o, // its row then - steps
+    input  logic [QpnWidth-1:0] back_qpn_i, // QP that comes back - steps
+    output logic [RowWidth-1:0] back_row_o, // its row then - steps
+    input  logic [QpnWidth-1:0] take_qpn_i, // QP of a response that comes - steps
+    output logic [RowWidth-1:0] take_row_o, // its row then - steps
+    input  logic                command_i,     // that step writes it - steps
+    input  logic [RowWidth-1:0] command_next_i, // what - steps
+    input  logic                control_i,     // that step writes it - steps
+    input  logic [RowWidth-1:0] control_next_i, // what - steps
+    input  logic                left_i,     // that step writes it - steps
+    input  logic [RowWidth-1:0] left_next_i, // what - steps
+    input  logic                hold_i,     // that step writes it - steps
+    input  logic [RowWidth-1:0] hold_next_i, // what - steps
+    input  logic                mark_i,     // that step writes it - steps
+    input  logic [RowWidth-1:0] mark_next_i, // what - steps
+    input  logic                note_i,     // that step writes it - steps
+    input  logic [RowWidth-1:0] note_next_i, // what - steps
+    input  logic                grant_i,     // that step writes it - steps
+    input  logic [RowWidth-1:0] grant_next_i  // what - steps
 );
 
   logic [RowWidth-1:0] row_mem[Queues];
@@ -24,34 +55,95 @@ module tx_sched_rows #(
     initial_row.max_reads = 8'd1;
   end
 
-  for (genvar r = 0; r < Reads; r++) begin : gen_read
-    logic [QpnWidth-1:0] qpn;
-    assign qpn = read_qpn_i[r*QpnWidth+:QpnWidth];
-    assign read_o[r*RowWidth+:RowWidth] = known_q[qpn] ? row_mem[qpn] : initial_row;
-  end
-
-  always_ff @(posedge clk_i) begin
-    for (int unsigned i = 0; i < Writes; i++) begin
-      if (write_i[i]) begin
-        row_mem[write_qpn_i[i*QpnWidth+:QpnWidth]] <= write_row_i[i*RowWidth+:RowWidth];
-      end
-    end
-  end
-
-  logic [Queues-1:0] written;
+  assign command_row_o = known_q[command_qpn_i] ? row_mem[command_qpn_i] : initial_row;
   always_comb begin
-    written = '0;
-    for (int unsigned i = 0; i < Writes; i++) begin
-      written = written |
-          (write_i[i] ? Queues'(1) << write_qpn_i[i*QpnWidth+:QpnWidth] : '0);
-    end
+    control_row_o = known_q[control_qpn_i] ? row_mem[control_qpn_i] : initial_row;
+    if (command_i && command_qpn_i == control_qpn_i) control_row_o = command_next_i;
+  end
+  always_comb begin
+    left_row_o = known_q[left_qpn_i] ? row_mem[left_qpn_i] : initial_row;
+    if (command_i && command_qpn_i == left_qpn_i) left_row_o = command_next_i;
+    if (control_i && control_qpn_i == left_qpn_i) left_row_o = control_next_i;
+  end
+  always_comb begin
+    hold_row_o = known_q[hold_qpn_i] ? row_mem[hold_qpn_i] : initial_row;
+    if (command_i && command_qpn_i == hold_qpn_i) hold_row_o = command_next_i;
+    if (control_i && control_qpn_i == hold_qpn_i) hold_row_o = control_next_i;
+    if (left_i && left_qpn_i == hold_qpn_i) hold_row_o = left_next_i;
+  end
+  always_comb begin
+    mark_row_o = known_q[mark_qpn_i] ? row_mem[mark_qpn_i] : initial_row;
+    if (command_i && command_qpn_i == mark_qpn_i) mark_row_o = command_next_i;
+    if (control_i && control_qpn_i == mark_qpn_i) mark_row_o = control_next_i;
+    if (left_i && left_qpn_i == mark_qpn_i) mark_row_o = left_next_i;
+    if (hold_i && hold_qpn_i == mark_qpn_i) mark_row_o = hold_next_i;
+  end
+  always_comb begin
+    note_row_o = known_q[note_qpn_i] ? row_mem[note_qpn_i] : initial_row;
+    if (command_i && command_qpn_i == note_qpn_i) note_row_o = command_next_i;
+    if (control_i && control_qpn_i == note_qpn_i) note_row_o = control_next_i;
+    if (left_i && left_qpn_i == note_qpn_i) note_row_o = left_next_i;
+    if (hold_i && hold_qpn_i == note_qpn_i) note_row_o = hold_next_i;
+    if (mark_i && mark_qpn_i == note_qpn_i) note_row_o = mark_next_i;
+  end
+  always_comb begin
+    grant_row_o = known_q[grant_qpn_i] ? row_mem[grant_qpn_i] : initial_row;
+    if (command_i && command_qpn_i == grant_qpn_i) grant_row_o = command_next_i;
+    if (control_i && control_qpn_i == grant_qpn_i) grant_row_o = control_next_i;
+    if (left_i && left_qpn_i == grant_qpn_i) grant_row_o = left_next_i;
+    if (hold_i && hold_qpn_i == grant_qpn_i) grant_row_o = hold_next_i;
+    if (mark_i && mark_qpn_i == grant_qpn_i) grant_row_o = mark_next_i;
+    if (note_i && note_qpn_i == grant_qpn_i) grant_row_o = note_next_i;
+  end
+  always_comb begin
+    admit_row_o = known_q[admit_qpn_i] ? row_mem[admit_qpn_i] : initial_row;
+    if (command_i && command_qpn_i == admit_qpn_i) admit_row_o = command_next_i;
+    if (control_i && control_qpn_i == admit_qpn_i) admit_row_o = control_next_i;
+    if (left_i && left_qpn_i == admit_qpn_i) admit_row_o = left_next_i;
+    if (hold_i && hold_qpn_i == admit_qpn_i) admit_row_o = hold_next_i;
+    if (mark_i && mark_qpn_i == admit_qpn_i) admit_row_o = mark_next_i;
+    if (note_i && note_qpn_i == admit_qpn_i) admit_row_o = note_next_i;
+    if (grant_i && grant_qpn_i == admit_qpn_i) admit_row_o = grant_next_i;
+  end
+  always_comb begin
+    answer_row_o = known_q[answer_qpn_i] ? row_mem[answer_qpn_i] : initial_row;
+    if (command_i && command_qpn_i == answer_qpn_i) answer_row_o = command_next_i;
+  end
+  // Neither marks nor notes change what counts of it.
+  always_comb begin
+    back_row_o = known_q[back_qpn_i] ? row_mem[back_qpn_i] : initial_row;
+    if (command_i && command_qpn_i == back_qpn_i) back_row_o = command_next_i;
+    if (control_i && control_qpn_i == back_qpn_i) back_row_o = control_next_i;
+    if (left_i && left_qpn_i == back_qpn_i) back_row_o = left_next_i;
+    if (hold_i && hold_qpn_i == back_qpn_i) back_row_o = hold_next_i;
+  end
+  always_comb begin
+    take_row_o = known_q[take_qpn_i] ? row_mem[take_qpn_i] : initial_row;
+    if (command_i && command_qpn_i == take_qpn_i) take_row_o = command_next_i;
+  end
+
+  // Of one QP's rows the last counts.
+  always_ff @(posedge clk_i) begin
+    if (command_i) row_mem[command_qpn_i] <= command_next_i;
+    if (control_i) row_mem[control_qpn_i] <= control_next_i;
+    if (left_i) row_mem[left_qpn_i] <= left_next_i;
+    if (hold_i) row_mem[hold_qpn_i] <= hold_next_i;
+    if (mark_i) row_mem[mark_qpn_i] <= mark_next_i;
+    if (note_i) row_mem[note_qpn_i] <= note_next_i;
+    if (grant_i) row_mem[grant_qpn_i] <= grant_next_i;
   end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       known_q <= '0;
     end else begin
-      known_q <= known_q | written;
+      if (command_i) known_q[command_qpn_i] <= 1'b1;
+      if (control_i) known_q[control_qpn_i] <= 1'b1;
+      if (left_i) known_q[left_qpn_i] <= 1'b1;
+      if (hold_i) known_q[hold_qpn_i] <= 1'b1;
+      if (mark_i) known_q[mark_qpn_i] <= 1'b1;
+      if (note_i) known_q[note_qpn_i] <= 1'b1;
+      if (grant_i) known_q[grant_qpn_i] <= 1'b1;
     end
   end
 

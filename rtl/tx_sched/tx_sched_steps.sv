@@ -62,9 +62,9 @@ module tx_sched_steps #(
     output logic [               10:0] works_o,          // work requests held - top
     output logic [               17:0] held_o,           // of those, how many take slots - top
 
-    input  logic                  back_i,             // a QP comes back - rates
-    input  logic [  QpnWidth-1:0] back_qpn_i,         // which - rates
-    input  logic                  aside_i,            // the QP of a grant stands aside - top
+    input  logic                back_i,      // a QP comes back - rates
+    input  logic [QpnWidth-1:0] back_qpn_i,  // which - rates
+    input  logic                aside_i,     // the QP of a grant stands aside - top
 
     input  logic                  grant_i,            // a request is granted - pick
     input  logic [  QpnWidth-1:0] grant_qpn_i,        // of which QP - pick
@@ -105,19 +105,12 @@ module tx_sched_steps #(
   // Rows
   // ------------------------------------------------------------------------------------------
 
-  localparam int unsigned Reads = 11;
-  localparam int unsigned Writes = 7;
-  logic [QpnWidth-1:0] mark_qpn, note_qpn;
-  logic [QpnWidth*Reads-1:0] read_qpn;
-  logic [RowWidth*Reads-1:0] read_row;
-  logic [Writes-1:0] write;
-  logic [QpnWidth*Writes-1:0] write_qpn;
-  assign turn_qpn_o = {
-    back_qpn_i, work_item_i.qpn[QpnWidth-1:0], left_item_i.qpn[QpnWidth-1:0], control_item_i.qpn[QpnWidth-1:0],
-    command_item_i.qpn[QpnWidth-1:0]
-  };
-  assign write_qpn = {grant_qpn_i, note_qpn, mark_qpn, turn_qpn_o[0+:4*QpnWidth]};
-  assign read_qpn = {back_qpn_i, take_qpn_i, answer_qpn_i, admit_qpn_i, write_qpn};
+  logic [QpnWidth-1:0] command_qpn, control_qpn, left_qpn, hold_qpn, mark_qpn, note_qpn;
+  assign command_qpn = command_item_i.qpn[QpnWidth-1:0];
+  assign control_qpn = control_item_i.qpn[QpnWidth-1:0];
+  assign left_qpn = left_item_i.qpn[QpnWidth-1:0];
+  assign hold_qpn = work_item_i.qpn[QpnWidth-1:0];
+  assign turn_qpn_o = {back_qpn_i, hold_qpn, left_qpn, control_qpn, command_qpn};
 
   streams_pkg::sched_row_t command_row, control_row, left_row, hold_row, mark_row, note_row;
   streams_pkg::sched_row_t grant_row, admit_row, take_row, back_row;
@@ -137,77 +130,45 @@ module tx_sched_steps #(
     slots_of = active && !draining ? 18'(works) : '0;
   endfunction
 
-  tx_sched_rows #(
-      .Reads(Reads),
-      .Writes(Writes)
-  ) i_rows (
+  tx_sched_rows i_rows (
       .clk_i,
       .rst_ni,
-      .read_qpn_i(read_qpn),
-      .read_o(read_row),
-      .write_i(write),
-      .write_qpn_i(write_qpn),
-      .write_row_i({
-        grant_next, note_next, mark_next, hold_done, left_next, control_next, command_next
-      })
-  );
-  assign command_row = read_row[0+:RowWidth];
-  tx_sched_forward #(.Steps(1)) i_control_row (
-      .qpn_i(read_qpn[QpnWidth+:QpnWidth]), .row_i(read_row[RowWidth+:RowWidth]),
-      .write_i(command_i), .write_qpn_i(write_qpn[0+:QpnWidth]), .write_row_i(command_next),
-      .row_o(control_row)
-  );
-  tx_sched_forward #(.Steps(2)) i_left_row (
-      .qpn_i(read_qpn[2*QpnWidth+:QpnWidth]), .row_i(read_row[2*RowWidth+:RowWidth]),
-      .write_i({control_i, command_i}), .write_qpn_i(write_qpn[0+:2*QpnWidth]),
-      .write_row_i({control_next, command_next}), .row_o(left_row)
-  );
-  tx_sched_forward #(.Steps(3)) i_hold_row (
-      .qpn_i(read_qpn[3*QpnWidth+:QpnWidth]), .row_i(read_row[3*RowWidth+:RowWidth]),
-      .write_i({left_i, control_i, command_i}), .write_qpn_i(write_qpn[0+:3*QpnWidth]),
-      .write_row_i({left_next, control_next, command_next}), .row_o(hold_row)
-  );
-  tx_sched_forward #(.Steps(4)) i_mark_row (
-      .qpn_i(mark_qpn), .row_i(read_row[4*RowWidth+:RowWidth]),
-      .write_i({work_i, left_i, control_i, command_i}), .write_qpn_i(write_qpn[0+:4*QpnWidth]),
-      .write_row_i({hold_done, left_next, control_next, command_next}), .row_o(mark_row)
-  );
-  tx_sched_forward #(.Steps(5)) i_note_row (
-      .qpn_i(note_qpn), .row_i(read_row[5*RowWidth+:RowWidth]),
-      .write_i({mark_pops, work_i, left_i, control_i, command_i}),
-      .write_qpn_i(write_qpn[0+:5*QpnWidth]),
-      .write_row_i({mark_next, hold_done, left_next, control_next, command_next}), .row_o(note_row)
-  );
-  tx_sched_forward #(.Steps(6)) i_grant_row (
-      .qpn_i(grant_qpn_i), .row_i(read_row[6*RowWidth+:RowWidth]),
-      .write_i({note_writes, mark_pops, work_i, left_i, control_i, command_i}),
-      .write_qpn_i(write_qpn[0+:6*QpnWidth]),
-      .write_row_i({note_next, mark_next, hold_done, left_next, control_next, command_next}),
-      .row_o(grant_row)
-  );
-  tx_sched_forward #(.Steps(7)) i_admit_row (
-      .qpn_i(admit_qpn_i), .row_i(read_row[7*RowWidth+:RowWidth]),
-      .write_i({grant_i, note_writes, mark_pops, work_i, left_i, control_i, command_i}),
-      .write_qpn_i(write_qpn),
-      .write_row_i({
-        grant_next, note_next, mark_next, hold_done, left_next, control_next, command_next
-      }),
-      .row_o(admit_row)
-  );
-  tx_sched_forward #(.Steps(1)) i_answer_row (
-      .qpn_i(answer_qpn_i), .row_i(read_row[8*RowWidth+:RowWidth]),
-      .write_i(command_i), .write_qpn_i(write_qpn[0+:QpnWidth]), .write_row_i(command_next),
-      .row_o(answer_row_o)
-  );
-  tx_sched_forward #(.Steps(1)) i_take_row (
-      .qpn_i(take_qpn_i), .row_i(read_row[9*RowWidth+:RowWidth]),
-      .write_i(command_i), .write_qpn_i(write_qpn[0+:QpnWidth]), .write_row_i(command_next),
-      .row_o(take_row)
-  );
-  tx_sched_forward #(.Steps(4)) i_back_row (
-      .qpn_i(back_qpn_i), .row_i(read_row[10*RowWidth+:RowWidth]),
-      .write_i({work_i, left_i, control_i, command_i}), .write_qpn_i(write_qpn[0+:4*QpnWidth]),
-      .write_row_i({hold_done, left_next, control_next, command_next}), .row_o(back_row)
+      .command_qpn_i(command_qpn),
+      .command_row_o(command_row),
+      .control_qpn_i(control_qpn),
+      .control_row_o(control_row),
+      .left_qpn_i(left_qpn),
+      .left_row_o(left_row),
+      .hold_qpn_i(hold_qpn),
+      .hold_row_o(hold_row),
+      .mark_qpn_i(mark_qpn),
+      .mark_row_o(mark_row),
+      .note_qpn_i(note_qpn),
+      .note_row_o(note_row),
+      .grant_qpn_i,
+      .grant_row_o(grant_row),
+      .admit_qpn_i,
+      .admit_row_o(admit_row),
+      .answer_qpn_i,
+      .answer_row_o,
+      .back_qpn_i,
+      .back_row_o(back_row),
+      .take_qpn_i,
+      .take_row_o(take_row),
+      .command_i,
+      .command_next_i(command_next),
+      .control_i,
+      .control_next_i(control_next),
+      .left_i,
+      .left_next_i(left_next),
+      .hold_i(work_i),
+      .hold_next_i(hold_done),
+      .mark_i(mark_pops),
+      .mark_next_i(mark_next),
+      .note_i(note_writes),
+      .note_next_i(note_next),
+      .grant_i,
+      .grant_next_i(grant_next)
   );
   assign drops_response_o = take_row.reset;
   assign grant_row_o = grant_row;
@@ -293,7 +254,7 @@ module tx_sched_steps #(
       .clk_i,
       .rst_ni,
       .before_i({left_drains, control_marks, command_marks}),
-      .before_qpn_i(turn_qpn_o[0+:3*QpnWidth]),
+      .before_qpn_i({left_qpn, control_qpn, command_qpn}),
       .valid_o(mark_valid),
       .qpn_o(mark_qpn),
       .pop_i(mark_pops),
@@ -336,7 +297,7 @@ module tx_sched_steps #(
       .clk_i,
       .rst_ni,
       .before_i(left_i && left_lines_up),
-      .before_qpn_i(left_item_i.qpn[QpnWidth-1:0]),
+      .before_qpn_i(left_qpn),
       .valid_o(note_valid),
       .qpn_o(note_qpn),
       .pop_i(note_pops),
@@ -392,38 +353,41 @@ module tx_sched_steps #(
   assign stays_o = grant_next.works != '0;
   assign turn_ends_o = grant_next.deficit < next_charge;
 
-  assign write = {grant_i, note_writes, mark_pops, work_i, left_i, control_i, command_i};
   assign notes_push_o = {note_sends, mark_sends, lost_sends};
   assign grant_push_o = grant_i && grant_sends;
 
   // What is to know of those that have changed
   // ------------------------------------------------------------------------------------------
 
-  logic [6*ClassWidth-1:0] classes;
-  logic [6*RowWidth-1:0] class_rows;
-  logic [6*HeadWidth-1:0] class_heads;
-  assign class_rows = {admit_row, back_row, hold_done, left_next, control_next, command_next};
-  assign class_heads = {
-    heads[7*HeadWidth+:HeadWidth], heads[8*HeadWidth+:HeadWidth], heads[4*HeadWidth+:HeadWidth], heads[3*HeadWidth+:HeadWidth],
-    heads[0+:2*HeadWidth]
+  logic [ClassWidth-1:0] command_class, control_class, left_class, hold_class, back_class;
+  tx_sched_class i_command_class (
+      .row_i(command_next), .head_i(heads[0*HeadWidth+:HeadWidth]), .port_mtu_i, .window_i,
+      .class_o(command_class)
+  );
+  tx_sched_class i_control_class (
+      .row_i(control_next), .head_i(heads[1*HeadWidth+:HeadWidth]), .port_mtu_i, .window_i,
+      .class_o(control_class)
+  );
+  tx_sched_class i_left_class (
+      .row_i(left_next), .head_i(heads[3*HeadWidth+:HeadWidth]), .port_mtu_i, .window_i,
+      .class_o(left_class)
+  );
+  tx_sched_class i_hold_class (
+      .row_i(hold_done), .head_i(heads[4*HeadWidth+:HeadWidth]), .port_mtu_i, .window_i,
+      .class_o(hold_class)
+  );
+  tx_sched_class i_back_class (
+      .row_i(back_row), .head_i(heads[8*HeadWidth+:HeadWidth]), .port_mtu_i, .window_i,
+      .class_o(back_class)
+  );
+  tx_sched_class i_admit_class (
+      .row_i(admit_row), .head_i(heads[7*HeadWidth+:HeadWidth]), .port_mtu_i, .window_i,
+      .class_o(admit_class_o)
+  );
+  assign turn_class_o = {back_class, hold_class, left_class, control_class, command_class};
+  assign turn_head_o = {
+    back_row.head, hold_done.head, left_next.head, control_next.head, command_next.head
   };
-  for (genvar s = 0; s < 6; s++) begin : gen_class
-    logic [15:0] unused_mtu, unused_bytes;
-    logic [3:0] unused_log;
-    logic [7:0] unused_syndrome;
-    logic [23:0] unused_psns;
-    logic unused_message, unused_answered;
-    tx_sched_head i_head (
-        .row_i(class_rows[s*RowWidth+:RowWidth]), .head_i(class_heads[s*HeadWidth+:HeadWidth]),
-        .port_mtu_i, .window_i, .class_o(classes[s*ClassWidth+:ClassWidth]),
-        .syndrome_o(unused_syndrome), .mtu_o(unused_mtu), .log_mtu_o(unused_log),
-        .bytes_o(unused_bytes), .psns_o(unused_psns), .message_o(unused_message),
-        .answered_o(unused_answered)
-    );
-  end
-  assign turn_class_o = classes[0+:5*ClassWidth];
-  assign admit_class_o = classes[5*ClassWidth+:ClassWidth];
-  assign turn_head_o = {back_row.head, hold_done.head, left_next.head, control_next.head, command_next.head};
   assign turn_works_o = {
     back_row.draining ? 11'd0 : back_row.works,
     hold_done.draining ? 11'd0 : hold_done.works, left_next.draining ? 11'd0 : left_next.works,
@@ -538,8 +502,9 @@ module tx_sched_steps #(
       .clk_i,
       .rst_ni,
       .forget_i({control_i && control_drops, command_resets_o}),
-      .forget_qpn_i(turn_qpn_o[0+:2*QpnWidth]),
-      .left_qpn_i(left_item_i.qpn[QpnWidth-1:0]),
+      .forget_qpn_i({control_qpn, command_qpn}),
+      .left_qpn_i(left_qpn),
+      .check_i(left_i && left_item_i.status != streams_pkg::ReadResultOk),
       .left_psn_i(left_item_i.psn),
       .covered_o(covered),
       .marks_i(left_i && left_marks),
