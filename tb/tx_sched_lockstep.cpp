@@ -163,7 +163,9 @@ INSTANTIATE_TEST_SUITE_P(
                     planted{"timing", {"direct.valid", "direct.visible"}},
                     planted{"backpressure", {"work.ready"}},
                     planted{"cost", {"payload.valid", "payload.visible"}},
-                    planted{"busy", {"payload.valid", "direct.valid", "sent.valid"}}),
+                    planted{"busy", {"payload.valid", "direct.valid", "sent.valid"}},
+                    planted{"bucket", {"payload.valid", "payload.visible", "charges.valid"}},
+                    planted{"charge", {"charges.bytes"}}, planted{"cnp", {"direct.psn"}}),
     [](const auto& run) { return std::string(run.param.variant); });
 
 // The twin's limits
