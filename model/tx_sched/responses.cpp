@@ -30,29 +30,35 @@ void tx_sched_rules::hold_response(cycle_t t, const response_item& item) {
 
 /// Puts the QP in line if its next response may go; else its packets in payload_dma will.
 void tx_sched_rules::line_up(cycle_t t, std::uint32_t qpn) {
+  const sched_responses& waiting = responses_[qpn];
+  if (line_for(t, qpn) == response_line::reads && reads_.push(waiting.function, qpn)) {
+    enter(t, waiting.function);
+  }
+}
+
+/// The line that the QP joins; that of READ data the caller has to put it in.
+response_line tx_sched_rules::line_for(cycle_t t, std::uint32_t qpn) {
   sched_responses& waiting = responses_[qpn];
   if (waiting.in != response_line::none || waiting.empty() || waiting.stopped) {
-    return;
+    return response_line::none;
   }
   if (!waiting.grantable()) {
     waiting.front().history.waits_for(context_, site(), t, overtake_reason_);
-    return;
+    return response_line::none;
   }
   waiting.front().history.waits_for(context_, site(), t, weight_reason_);
   if (!waiting.reads()) {
     waiting.in = response_line::controls;
     controls_.push(qpn);
-    return;
+    return waiting.in;
   }
   if (rate_closed(t, qpn)) {
     waiting.front().history.waits_for(context_, site(), t, rate_reason_);
-    return;
+    return response_line::none;
   }
   waiting.in = response_line::reads;
   waiting.function = waiting.front().item.function;
-  if (reads_.push(waiting.function, qpn)) {
-    enter(t, waiting.function);
-  }
+  return waiting.in;
 }
 
 /// What it stood in line for is gone.
@@ -71,7 +77,6 @@ void tx_sched_rules::forget_responses(std::uint32_t qpn) {
   responses_held_ -= waiting.size();
   ends_ -= waiting.ends();
   waiting.reset();
-  waiting.stopped = false;
   leave_line(qpn);
 }
 
@@ -167,12 +172,6 @@ std::int64_t tx_sched_rules::try_read(cycle_t t, std::uint32_t qpn, std::uint16_
     front.history.waits_for(context_, site(), t, rate_reason_);
     return -1;
   }
-  if (paused(t, qpn, function)) {
-    reads_.erase(qpn);
-    stop_responses(t, qpn);
-    wake(t + 1);
-    return -1;
-  }
   const bool fetched = front.item.length != 0;
   stream<packet_item>& output = fetched ? ports_.payload : ports_.direct;
   if (!output.has_credit(t)) {
@@ -184,6 +183,11 @@ std::int64_t tx_sched_rules::try_read(cycle_t t, std::uint32_t qpn, std::uint16_
   if (!room_to_answer(qpn) || may_fail + failures_.size() >= spec::Failures) {
     front.history.waits_for(context_, site(), t, answered_reason_);
     return -1;
+  }
+  if (paused(t, qpn, function)) {
+    reads_.erase(qpn);
+    stop_responses(t, qpn);
+    return 0;
   }
   packet_item packet = response_of(t, qpn);
   const std::uint32_t cost = cost_of(packet);

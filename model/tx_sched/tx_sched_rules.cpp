@@ -162,7 +162,6 @@ void tx_sched_rules::settle(cycle_t t) {
   send_marks(t);
   send_notes(t);
   report_failures(t);
-  let_go(t);
   sweep();
   let_in(t);
   let_rates_in(t);
@@ -172,6 +171,7 @@ void tx_sched_rules::settle(cycle_t t) {
     wake(t + 1);
   }
   report_answered(t);
+  let_go(t);
   admit(t);
   if (functions_.opens() != NeverCycle) {
     wake(functions_.opens());

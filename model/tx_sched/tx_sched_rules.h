@@ -2,9 +2,9 @@
 // outputs alone, and all that it holds is bounded.
 //
 // In a cycle, each seeing what the one before did: the virtual ports, a command, a control, a
-// packet that has left payload_dma, a work request, a response, marks, held notes, failures, one
-// queue whose priority may send again, functions whose rate lets them send again, the grant,
-// answers that have left, QPs that find a place.
+// packet that has left payload_dma, a work request, a response, marks, held notes, failures,
+// functions whose rate lets them send again, the grant, answers that have left, one QP whose
+// priority may send again, QPs that find a place.
 #pragma once
 
 #include <algorithm>
@@ -134,7 +134,8 @@ class tx_sched_rules final : public twin_rules {
     std::optional<T> taken;
   };
 
-  enum class outcome : std::uint8_t { granted, blocked, parked };
+  /// `stopped`: parked because its priority is paused, which uses the cycle.
+  enum class outcome : std::uint8_t { granted, blocked, parked, stopped };
 
   // What comes in (tx_sched_rules.cpp)
   void command(cycle_t t, const qp_command& item);
@@ -184,6 +185,7 @@ class tx_sched_rules final : public twin_rules {
   packet_item packet_of(sched_queue& queue, const held_work& head, trace_ref history);
   void finish_work(cycle_t t, std::uint32_t qpn);
   void enter_round(cycle_t t, std::uint32_t qpn);
+  bool unpark(cycle_t t, std::uint32_t qpn);
   void leave_round(std::uint32_t qpn);
 
   // Notes (notes.cpp)
@@ -204,6 +206,7 @@ class tx_sched_rules final : public twin_rules {
   std::int64_t grant_read(cycle_t t, std::uint16_t function);
   std::int64_t try_read(cycle_t t, std::uint32_t qpn, std::uint16_t function);
   void line_up(cycle_t t, std::uint32_t qpn);
+  response_line line_for(cycle_t t, std::uint32_t qpn);
   void leave_line(std::uint32_t qpn);
   void forget_responses(std::uint32_t qpn);
   [[nodiscard]] bool room_to_answer(std::uint32_t qpn) const;
@@ -257,7 +260,7 @@ class tx_sched_rules final : public twin_rules {
   ring<response_failure> failures_;
   ring<response_left> answered_;
   std::uint64_t order_ = 0;
-  // By priority: QPs that stopped because of it. One that does not stand still any more is a gap.
+  // By priority: QPs that stopped because of it, be it in a former life.
   std::array<ring<std::uint32_t>, PriorityCount> stopped_requests_;
   std::array<ring<std::uint32_t>, PriorityCount> stopped_responses_;
   std::uint8_t stopped_ = 0;  ///< priorities of which there are any

@@ -15,6 +15,8 @@ module tx_sched #(
     input logic rst_ni, // synchronous reset, active low
 
     input logic [ShareWidth*Functions-1:0] vports_i,        // the virtual ports - pcie_endpoint
+    input logic [7:0] paused_i,   // priorities that get no grants - rx_mac
+    input logic [7:0] crowded_i,  // likewise - tx_mac
     input logic [ 31:0] port_mtu_i,  // largest payload, a power of two - settings
     input logic [ 31:0] largest_i,  // bytes of the largest packet - settings
     input logic [ 31:0] send_window_i,  // packets without acknowledge - settings
@@ -153,6 +155,13 @@ module tx_sched #(
   logic [7:0] lost_syndrome;
   streams_pkg::sent_beat_t mark, grant_note;
   logic steps_busy;
+  // Pauses: who stands aside, and who comes back.
+  logic request_chosen, request_stops, read_chosen, read_stops, line_paused, line_stops;
+  logic go_request, go_response, go_works, go_joins, go_read, go_control, pauses_busy;
+  logic [QpnWidth-1:0] go_qpn;
+  logic [FunctionWidth-1:0] go_function;
+  logic [15:0] line_function, go_read_function;
+  logic [2:0] line_pcp;
   assign control_takes = controls_valid_i && controls_ready_o;
 
   tx_sched_steps i_steps (
@@ -201,6 +210,7 @@ module tx_sched #(
       .works_o(works_q),
       .held_o(held_q),
       .grant_i(request_grant),
+      .stop_i(request_stops),
       .grant_qpn_i(request_qpn),
       .grant_row_o(grant_row),
       .grant_head_o(grant_head),
@@ -227,6 +237,12 @@ module tx_sched #(
       .slots_o(next_works),
       .answer_qpn_i(answer_qpn),
       .answer_row_o(answer_row),
+      .line_qpn_i(line_qpn),
+      .line_pcp_o(line_pcp),
+      .go_qpn_i(go_qpn),
+      .go_works_o(go_works),
+      .go_function_o(go_function),
+      .go_joins_i(go_joins),
       .admit_qpn_i(request_admit_qpn),
       .admit_class_o(admit_class),
       .admit_head_o(admit_head),
@@ -271,9 +287,13 @@ module tx_sched #(
       .line_i(line_valid),
       .line_qpn_i(line_qpn),
       .direct_room_i(direct_credits != '0),
+      .line_function_o(line_function),
+      .line_paused_i(line_paused),
+      .line_stops_o(line_stops),
       .used_o(line_used),
       .answers_o(answers),
       .read_i(read_grant),
+      .read_stops_i(read_stops),
       .read_qpn_i(read_qpn),
       .granted_qpn_o(answer_qpn),
       .granted_o(answer),
@@ -284,6 +304,11 @@ module tx_sched #(
       .again_function_o(again_function),
       .again_class_o(again_class),
       .again_control_o(again_control),
+      .go_i(go_response),
+      .go_qpn_i(go_qpn),
+      .go_read_o(go_read),
+      .go_function_o(go_read_function),
+      .go_control_o(go_control),
       .admit_qpn_i(read_admit_qpn),
       .admit_class_o(read_admit_class),
       .answer_room_o(answer_room),
@@ -299,7 +324,7 @@ module tx_sched #(
 
   tx_sched_line #(
       .Before(2),
-      .After(1)
+      .After(2)
   ) i_controls (
       .clk_i,
       .rst_ni,
@@ -308,8 +333,8 @@ module tx_sched #(
       .valid_o(line_valid),
       .qpn_o(line_qpn),
       .pop_i(line_used),
-      .after_i(again_control),
-      .after_qpn_i(answer_qpn)
+      .after_i({go_control, again_control}),
+      .after_qpn_i({go_qpn, answer_qpn})
   );
 
   // The choice
@@ -354,11 +379,11 @@ module tx_sched #(
       .flags_o(request_flags),
       .grants_i(request_grants),
       .can_o(request_can),
-      .choose_i(any && !read_grant),
+      .choose_i(any && !read_chosen),
       .sender_i(sender),
-      .chosen_o(request_grant),
+      .chosen_o(request_chosen),
       .chosen_qpn_o(request_qpn),
-      .stays_i(request_stays),
+      .stays_i(request_stays && !request_stops),
       .back_i(request_ends_turn),
       .chosen_flags_i(request_class),
       .chosen_head_i(next_head),
@@ -372,6 +397,10 @@ module tx_sched #(
       .late_function_i('0),
       .late_flags_i('0),
       .late_inside_o(unused_late),
+      .return_push_i(go_request && go_works),
+      .return_qpn_i(go_qpn),
+      .return_function_i(go_function),
+      .return_joins_o(go_joins),
       .admit_o(request_admit),
       .admit_qpn_o(request_admit_qpn),
       .admit_function_o(request_admit_function),
@@ -381,7 +410,7 @@ module tx_sched #(
       .busy_o(request_busy)
   );
 
-  logic unused_stalls;
+  logic unused_stalls, unused_joins;
   logic [PlaceWidth-1:0] unused_stalled;
   logic [17:0] unused_works;
   tx_sched_turns #(
@@ -415,7 +444,7 @@ module tx_sched #(
       .can_o(read_can),
       .choose_i(any),
       .sender_i(sender),
-      .chosen_o(read_grant),
+      .chosen_o(read_chosen),
       .chosen_qpn_o(read_qpn),
       .stays_i(1'b0),
       .back_i(1'b0),
@@ -431,6 +460,10 @@ module tx_sched #(
       .late_function_i(again_function[FunctionWidth-1:0]),
       .late_flags_i(again_class),
       .late_inside_o(read_late_inside),
+      .return_push_i(go_read),
+      .return_qpn_i(go_qpn),
+      .return_function_i(go_read_function[FunctionWidth-1:0]),
+      .return_joins_o(unused_joins),
       .admit_o(read_admit),
       .admit_qpn_o(read_admit_qpn),
       .admit_function_o(read_admit_function),
@@ -495,6 +528,43 @@ module tx_sched #(
       .busy_o(functions_busy)
   );
 
+  // Pauses
+  // ------------------------------------------------------------------------------------------
+
+  // Who stands aside: by the priority of the port's tag, if it has one, else by that of the path.
+  logic [7:0] halted;
+  logic [2:0] request_pcp, read_pcp, answer_pcp;
+  streams_pkg::sched_row_t request_path, answer_path;
+  streams_pkg::vport_share_t line_share, sender_share;
+  assign request_path = grant_row;
+  assign answer_path = answer_row;
+  assign halted = paused_i | crowded_i;
+  assign line_share = vports_i[line_function*ShareWidth+:ShareWidth];
+  assign sender_share = vports_i[sender*ShareWidth+:ShareWidth];
+  assign answer_pcp = line_share.has_vlan ? line_share.pcp : line_pcp;
+  assign request_pcp = sender_share.has_vlan ? sender_share.pcp : request_path.pcp;
+  assign read_pcp = sender_share.has_vlan ? sender_share.pcp : answer_path.pcp;
+  assign line_paused = halted[answer_pcp];
+  assign request_stops = request_chosen && packet && halted[request_pcp];
+  assign request_grant = request_chosen && !request_stops;
+  assign read_stops = read_chosen && halted[read_pcp];
+  assign read_grant = read_chosen && !read_stops;
+  tx_sched_pauses i_pauses (
+      .clk_i,
+      .rst_ni,
+      .halted_i(halted),
+      .request_i(request_stops),
+      .request_qpn_i(request_qpn),
+      .request_pcp_i(request_pcp),
+      .response_i(line_stops || read_stops),
+      .response_qpn_i(answer_qpn),
+      .response_pcp_i(line_stops ? answer_pcp : read_pcp),
+      .go_request_o(go_request),
+      .go_response_o(go_response),
+      .go_qpn_o(go_qpn),
+      .busy_o(pauses_busy)
+  );
+
   // The packet
   // ------------------------------------------------------------------------------------------
 
@@ -503,10 +573,7 @@ module tx_sched #(
   logic [15:0] function_id;
   streams_pkg::packet_grant_t cut_payload;
   streams_pkg::direct_beat_t cut_direct;
-  streams_pkg::sched_row_t request_path, answer_path;
   streams_pkg::vport_share_t share;
-  assign request_path = grant_row;
-  assign answer_path = answer_row;
   assign response = answers || read_grant;
   assign sends = response || (request_grant && packet);
   assign to_payload = answer_reads || (request_grant && fetched);
@@ -518,6 +585,7 @@ module tx_sched #(
   tx_sched_cut i_cut (
       .order_i(order_q),
       .response_i(response),
+      .request_i(request_grant),
       .row_i(grant_row),
       .head_i(grant_head),
       .body_i(grant_body),
@@ -601,7 +669,7 @@ module tx_sched #(
   tx_sched_sent i_sent (
       .clk_i, .rst_ni,
       .credits_o(sent_credits), .push_i({grant_push, notes_push}),
-      .data_i({grant_note, {held_note, 3840'b0}, mark, {lost_note, 3840'b0}}),
+      .lost_i(lost_note), .mark_i(mark), .held_i(held_note), .granted_i(grant_note),
       .valid_o(sent_valid_o), .ready_i(sent_ready_i), .data_o(sent_o),
       .push_o(sent_push_o), .busy_o(sent_busy)
   );
@@ -639,7 +707,8 @@ module tx_sched #(
   );
 
   assign busy_o = steps_busy || responses_busy || line_valid || request_busy || read_busy ||
-      functions_busy || payload_busy || direct_busy || sent_busy || arriving_q || slots_full;
+      functions_busy || pauses_busy || payload_busy || direct_busy || sent_busy || arriving_q ||
+      slots_full;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin

@@ -40,10 +40,14 @@ module tx_sched_responses #(
     input logic line_i,  // somebody is in line for an acknowledge - line
     input  logic [QpnWidth-1:0]         line_qpn_i,   // who - line
     input  logic                        direct_room_i, // a credit for packet_builder - top
+    output logic [15:0]                 line_function_o,  // ... of which function - top
+    input  logic                        line_paused_i,    // its priority is paused - top
+    output logic                        line_stops_o,     // so it stands aside - top
     output logic used_o,  // the cycle is used: nobody has a turn - functions
     output logic                        answers_o,    // ... by a packet - cut
-    input  logic                        read_i,       // READ data is granted - pick
-    input  logic [QpnWidth-1:0]         read_qpn_i,   // of which QP - pick
+    input  logic                        read_i,       // READ data is granted - top
+    input  logic                        read_stops_i,  // ... or would be, but for a pause - top
+    input  logic [QpnWidth-1:0]         read_qpn_i,   // of which QP - turns
     output logic [QpnWidth-1:0]         granted_qpn_o, // the QP of the packet - cut
     output streams_pkg::response_beat_t granted_o,    // the response - cut
     output logic [23:0]                 packet_o,     // its packet's number - cut
@@ -53,6 +57,12 @@ module tx_sched_responses #(
     output logic [15:0]                 again_function_o, // whose it is - turns
     output logic [1:0]                  again_class_o,   // what is to know of it there - turns
     output logic                        again_control_o, // it joins the line of acknowledges - line
+
+    input  logic                        go_i,           // a pause has ended - pauses
+    input  logic [QpnWidth-1:0]         go_qpn_i,       // of which QP - pauses
+    output logic                        go_read_o,      // it joins the line of READs - turns
+    output logic [15:0]                 go_function_o,  // whose it is - turns
+    output logic                        go_control_o,   // it joins that of acknowledges - line
 
     input  logic [QpnWidth-1:0]         admit_qpn_i,   // who comes into the line of READs - turns
     output logic [1:0]                  admit_class_o, // what is to know of him there - turns
@@ -252,9 +262,11 @@ module tx_sched_responses #(
   assign controls_first = line_row.count != '0 && line_row.in_payload == '0 &&
       line_first.kind != streams_pkg::AnswerKindRead;
   assign stale_line = line_i && !controls_first;
-  assign answers_o = line_i && controls_first && direct_room_i &&
+  assign line_function_o = line_first.function_id;
+  assign line_stops_o = line_i && controls_first && line_paused_i;
+  assign answers_o = line_i && controls_first && !line_paused_i && direct_room_i &&
       (!line_first.saved || answer_room_o);
-  assign used_o = stale_line || answers_o;
+  assign used_o = stale_line || line_stops_o || answers_o;
   assign grants = answers_o || read_i;
   assign granted_o = grant_first;
   assign packet_o = grant_row.granted;
@@ -267,10 +279,13 @@ module tx_sched_responses #(
 
   always_comb begin
     grant_gone = grant_row;
-    if (read_i) begin
+    if (read_i || read_stops_i) begin
       grant_gone.in_reads = 1'b0;
     end else begin
       grant_gone.in_controls = 1'b0;
+    end
+    if (line_stops_o || read_stops_i) begin
+      grant_gone.stopped = 1'b1;
     end
     if (grants) begin
       grant_gone.granted = last_o ? '0 : grant_row.granted + 24'd1;
@@ -287,7 +302,7 @@ module tx_sched_responses #(
   assign grant_front = grants && last_o ? grant_second : grant_first;
   assign again_function_o = grant_front.function_id;
   logic again_reads, again_controls, moves;
-  assign moves = used_o || read_i;
+  assign moves = used_o || read_i || read_stops_i;
   assign again_read_o = moves && again_reads;
   assign again_control_o = moves && again_controls;
   tx_sched_answer_step i_again (
@@ -299,6 +314,36 @@ module tx_sched_responses #(
       .class_o(again_class_o)
   );
 
+  // A pause has ended
+  // ------------------------------------------------------------------------------------------
+
+  streams_pkg::sched_answers_t go_row, go_freed, go_next;
+  streams_pkg::response_beat_t go_first;
+  logic go_reads, go_controls;
+  logic [1:0] unused_class;
+  assign go_row = moves && grant_qpn == go_qpn_i ? grant_next :
+                  take_i && take_qpn == go_qpn_i ? take_next :
+                  left_i && left_qpn == go_qpn_i ? left_next :
+                  reset_i && reset_qpn_i == go_qpn_i ? reset_next :
+                  known_q[go_qpn_i] ? row_mem[go_qpn_i] : '0;
+  assign go_first = item_of(go_row.head, take_i, taken_slot, item_i, item_mem[go_row.head]);
+  assign go_function_o = go_first.function_id;
+  assign go_read_o = go_i && go_reads;
+  assign go_control_o = go_i && go_controls;
+  always_comb begin
+    go_freed         = go_row;
+    go_freed.stopped = 1'b0;
+  end
+  tx_sched_answer_step i_go (
+      .row_i(go_freed),
+      .first_i(go_first),
+      .row_o(go_next),
+      .controls_o(go_controls),
+      .reads_o(go_reads),
+      .class_o(unused_class)
+  );
+
+  // Who finds a place in the line of READs
   streams_pkg::sched_answers_t admit_row;
   streams_pkg::response_beat_t admit_first;
   logic unused_controls, unused_reads;
@@ -370,6 +415,9 @@ module tx_sched_responses #(
     end
     if (moves) begin
       row_mem[grant_qpn] <= grant_next;
+    end
+    if (go_i) begin
+      row_mem[go_qpn_i] <= go_next;
     end
   end
 

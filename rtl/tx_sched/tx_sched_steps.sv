@@ -62,8 +62,9 @@ module tx_sched_steps #(
     output logic [               10:0] works_o,          // work requests held - top
     output logic [               17:0] held_o,           // of those, how many take slots - top
 
-    input  logic                  grant_i,            // a request is granted - pick
-    input  logic [  QpnWidth-1:0] grant_qpn_i,        // of which QP - pick
+    input  logic                  grant_i,            // a request is granted - top
+    input  logic                  stop_i,             // ... or would be, but for a pause - top
+    input  logic [  QpnWidth-1:0] grant_qpn_i,        // of which QP - turns
     output logic [  RowWidth-1:0] grant_row_o,        // its queue before - cut
     output logic [ HeadWidth-1:0] grant_head_o,       // the work request - cut
     output logic [        8191:0] grant_body_o,       // its body - cut
@@ -90,6 +91,12 @@ module tx_sched_steps #(
 
     input  logic [  QpnWidth-1:0] answer_qpn_i,   // QP of a granted response - responses
     output logic [  RowWidth-1:0] answer_row_o,   // its send queue - cut
+    input  logic [  QpnWidth-1:0] line_qpn_i,     // the first in line for an acknowledge - line
+    output logic [           2:0] line_pcp_o,     // priority of its path - top
+    input  logic [  QpnWidth-1:0] go_qpn_i,       // whose pause has ended - pauses
+    output logic                  go_works_o,     // it has work requests - top
+    output logic [FunctionWidth-1:0] go_function_o,  // whose it is - turns
+    input  logic                  go_joins_i,     // it comes back into its line - turns
     input  logic [  QpnWidth-1:0] admit_qpn_i,    // who finds a place - turns
     output logic [ClassWidth-1:0] admit_class_o,  // what is to know of him - turns
     output logic [ SlotWidth-1:0] admit_head_o,   // - turns
@@ -109,7 +116,10 @@ module tx_sched_steps #(
   assign turn_qpn_o = {hold_qpn, left_qpn, control_qpn, command_qpn};
 
   streams_pkg::sched_row_t command_row, control_row, left_row, hold_row, mark_row, note_row;
-  streams_pkg::sched_row_t grant_row, admit_row, take_row;
+  streams_pkg::sched_row_t grant_row, admit_row, take_row, line_row, go_row;
+  assign line_pcp_o = line_row.pcp;
+  assign go_works_o = go_row.works != '0;
+  assign go_function_o = go_row.function_id[FunctionWidth-1:0];
   streams_pkg::sched_row_t command_done, control_done, left_done, hold_done, grant_done;
   streams_pkg::sched_row_t command_next, control_next, left_next;
   streams_pkg::sched_row_t mark_next, note_next, grant_next;
@@ -149,6 +159,10 @@ module tx_sched_steps #(
       .answer_row_o,
       .take_qpn_i,
       .take_row_o(take_row),
+      .line_qpn_i,
+      .line_row_o(line_row),
+      .go_qpn_i,
+      .go_row_o(go_row),
       .command_i,
       .command_next_i(command_next),
       .control_i,
@@ -430,6 +444,7 @@ module tx_sched_steps #(
       }),
       .read_o(heads),
       .behind_o(behind),
+      .body_i(grant_i),
       .body_slot_i(grant_row.head),
       .body_o(grant_body_o)
   );
@@ -466,6 +481,12 @@ module tx_sched_steps #(
     if (grant_i) begin
       held_delta = held_delta - slots_of(grant_row.draining, grant_row.works, 1'b1) +
           slots_of(grant_next.draining, grant_next.works, 1'b1);
+    end
+    if (stop_i) begin
+      held_delta = held_delta - slots_of(grant_row.draining, grant_row.works, 1'b1);
+    end
+    if (go_joins_i) begin
+      held_delta = held_delta + slots_of(go_row.draining, go_row.works, 1'b1);
     end
   end
 

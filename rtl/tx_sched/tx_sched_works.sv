@@ -37,7 +37,8 @@ module tx_sched_works #(
     input  logic [8*SlotWidth-1:0] read_slot_i,  // of eight slots - queues
     output logic [8*HeadWidth-1:0] read_o,       // the fields, newly held ones included - queues
     output logic [8*SlotWidth-1:0] behind_o,     // what is behind it - queues
-    input  logic [  SlotWidth-1:0] body_slot_i,  // of one more slot - queues
+    input  logic                   body_i,       // one more slot is looked at - top
+    input  logic [  SlotWidth-1:0] body_slot_i,  // which - queues
     output logic [512*BodyBeats-1:0] body_o      // the body, first byte at the top - cut
 );
 
@@ -76,7 +77,7 @@ module tx_sched_works #(
     logic [511:0] body_mem[Slots];
     logic now;
     assign now = writes && write_beat == 4'(b);
-    assign body_o[512*(BodyBeats-1-b)+:512] =
+    assign body_o[512*(BodyBeats-1-b)+:512] = !body_i ? '0 :
         now && write_slot == body_slot_i ? beat_i.data : body_mem[body_slot_i];
     always_ff @(posedge clk_i) begin
       if (now) begin
