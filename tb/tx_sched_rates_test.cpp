@@ -72,7 +72,8 @@ class tx_sched_rates : public tx_sched_bench {
 };
 
 /// 1122 + 3 * 1106 of the 4222 bytes go at once and leave a debt of 218, which is paid 219 cycles
-/// later; then each packet waits for the one before it.
+/// later; a cycle after that the QP is back in its round. Then each packet waits for the one before
+/// it.
 TEST_P(tx_sched_rates, a_limited_qp_sends_at_its_rate) {
   rate(10, ByteANs);
   works.at(20, fetched(Qp, 8 * 1024, Mtu1024));
@@ -83,7 +84,7 @@ TEST_P(tx_sched_rates, a_limited_qp_sends_at_its_rate) {
   EXPECT_EQ(seen[1], 1U);
   EXPECT_EQ(seen[2], 1U);
   // Three of the cycles have passed before the fourth packet.
-  EXPECT_EQ(seen[3], 219U - 3);
+  EXPECT_EQ(seen[3], 219U + 1 - 3);
   EXPECT_THAT(std::vector(seen.begin() + 4, seen.end()), Each(Wire));
   std::vector<std::uint32_t> told;
   for (const auto& each : charges.items) {
@@ -129,8 +130,8 @@ TEST_P(tx_sched_rates, of_two_buckets_that_open_the_lower_context_goes_on_first)
   bench.run(3000);
   ASSERT_EQ(times().size(), 5U);
   ASSERT_EQ(times(OtherQp).size(), 5U);
-  EXPECT_EQ(times(OtherQp)[4], 2001U + 218 + 5);
-  EXPECT_EQ(times()[4], 2001U + 218 + 6);
+  EXPECT_EQ(times(OtherQp)[4], 2001U + 218 + 1 + 5);
+  EXPECT_EQ(times()[4], 2001U + 218 + 2 + 5);
 }
 
 TEST_P(tx_sched_rates, a_packet_that_waits_is_timed_anew_by_a_new_rate) {
@@ -142,7 +143,7 @@ TEST_P(tx_sched_rates, a_packet_that_waits_is_timed_anew_by_a_new_rate) {
   ASSERT_EQ(seen.size(), 6U);
   // The debt of 218 bytes, of which the first rate has paid a few millionths, is paid from cycle
   // 2001 on, when the rate is seen.
-  EXPECT_EQ(seen[4], 2001U + 218 + 5);
+  EXPECT_EQ(seen[4], 2001U + 218 + 1 + 5);
   EXPECT_EQ(seen[5], seen[4] + Wire);
 }
 
@@ -153,7 +154,7 @@ TEST_P(tx_sched_rates, without_its_rate_a_qp_goes_on_at_once) {
   bench.run(3000);
   const std::vector<cycle_t> seen = times();
   ASSERT_EQ(seen.size(), 6U);
-  EXPECT_EQ(seen[4], 2001U + 5);
+  EXPECT_EQ(seen[4], 2001U + 1 + 5);
   EXPECT_EQ(seen[5], seen[4] + 1);
   EXPECT_EQ(charges.items.size(), 4U);
 }
@@ -221,7 +222,7 @@ TEST_P(tx_sched_rates, read_responses_and_requests_come_back_together) {
   const std::vector<cycle_t> seen = times();
   ASSERT_EQ(seen.size(), 10U);
   EXPECT_LT(seen[3], 100U);
-  EXPECT_EQ(seen[4], 2001U + 5);
+  EXPECT_EQ(seen[4], 2001U + 1 + 5);
   for (std::size_t i = 5; i < seen.size(); ++i) {
     EXPECT_EQ(seen[i], seen[i - 1] + 1);
   }

@@ -12,6 +12,7 @@ std::vector<port_share> shares_of(const vport_table& table) {
     const vport& port = table.at(i);
     shares[i].enabled = port.enabled;
     shares[i].tagged = port.vlan.has_value();
+    shares[i].priority = port.priority;
     shares[i].weight = weighted ? std::max<std::uint16_t>(port.weight, 1) : std::uint16_t{1};
     shares[i].urgency = strict ? port.urgency : std::uint8_t{0};
     shares[i].max_rate_mbps = port.max_rate_mbps;

@@ -13,6 +13,7 @@ struct port_share {
   bool tagged = false;
   std::uint16_t weight = 0;
   std::uint8_t urgency = 0;
+  std::uint8_t priority = 0;  ///< of its tag
   std::uint32_t max_rate_mbps = 0;
 
   bool operator==(const port_share&) const = default;

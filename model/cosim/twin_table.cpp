@@ -68,13 +68,22 @@ std::uint64_t pause_changes(const twin_levels& levels, cycle_t t) {
   return levels.paused == nullptr ? 0 : levels.paused->changes(t);
 }
 
-void tx_mac_paused(const parameters& /*params*/, const twin_levels& levels, cycle_t t,
-                   std::uint32_t* words) {
+void paused_priorities(const parameters& /*params*/, const twin_levels& levels, cycle_t t,
+                       std::uint32_t* words) {
   words[0] = levels.paused == nullptr ? 0 : levels.paused->read(t);
 }
 
 void tx_mac_crowded(const twin_levels& levels, cycle_t t, std::uint32_t* words) {
   words[0] = levels.crowded == nullptr ? 0 : levels.crowded->read(t);
+}
+
+std::uint64_t crowd_changes(const twin_levels& levels, cycle_t t) {
+  return levels.crowded == nullptr ? 0 : levels.crowded->changes(t);
+}
+
+void crowded_priorities(const parameters& /*params*/, const twin_levels& levels, cycle_t t,
+                        std::uint32_t* words) {
+  tx_mac_crowded(levels, t, words);
 }
 
 // Levels of tx_sched
@@ -286,7 +295,7 @@ const std::vector<twin_desc>& twins() {
                  in<frame_item, built_frame_codec>("control"),
                  out<frame_item, wire_frame_codec>("wire")},
        .levels = {{"byte_cost", tx_mac_byte_cost}, {"cycle_credit", tx_mac_cycle_credit}},
-       .views = {{"paused", 1, pause_changes, tx_mac_paused}},
+       .views = {{"paused", 1, pause_changes, paused_priorities}},
        .values = {{"crowded", 1, tx_mac_crowded}}},
       {.stage = "tx_sched",
        .ports = {in<work_item>("work"), in<response_item, sched_response_codec>("acknowledges"),
@@ -307,7 +316,9 @@ const std::vector<twin_desc>& twins() {
                   {"send_window", tx_sched_send_window},
                   {"ack_interval", tx_sched_ack_interval},
                   {"clock_period", tx_sched_clock_period}},
-       .views = {{"vports", VportShareWords, vport_changes, fill_vport_shares}}},
+       .views = {{"vports", VportShareWords, vport_changes, fill_vport_shares},
+                 {"paused", 1, pause_changes, paused_priorities},
+                 {"crowded", 1, crowd_changes, crowded_priorities}}},
       {.stage = "uar",
        .ports = {in<context_line>("ctx_line"), in<mmio_write>("write"), in<mmio_read>("read"),
                  out<context_read>("ctx_read"), out<doorbell>("doorbell"),

@@ -39,6 +39,7 @@ struct sched_command_codec : input_codec<qp_command> {
     b.send_psn = item.send_psn & 0xffffff;
     b.ipv6 = item.ipv6 ? 1 : 0;
     b.has_vlan = item.tagged ? 1 : 0;
+    b.pcp = item.priority;
     b.requester = item.requester;
     b.pack(words);
   }
@@ -247,6 +248,7 @@ inline void fill_vport_shares(const parameters& params, const twin_levels& level
     vport_share b;
     b.enabled = shares[i].enabled ? 1 : 0;
     b.has_vlan = shares[i].tagged ? 1 : 0;
+    b.pcp = shares[i].priority;
     b.weight = shares[i].weight;
     b.urgency = shares[i].urgency;
     b.refill = static_cast<std::uint64_t>(rate_parts(shares[i].max_rate_mbps)) * period;

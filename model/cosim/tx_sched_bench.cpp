@@ -66,6 +66,10 @@ class bench_neighbours final : public stage {
       io_.vports.write(t, what_.make_ports());
       next_ports_ = t + 1 + pauses_.below(300);
     }
+    if (t >= next_pause_) {
+      (pauses_.chance(2, 3) ? io_.paused : io_.crowded)->write(t, what_.make_pause());
+      next_pause_ = t + 1 + pauses_.below(t / 8192 % 2 == 0 ? 400 : 60);
+    }
     if (t >= next_response_ && io_.acknowledges.has_credit(t)) {
       if (auto item = what_.make_response()) {
         item->trace = open(t, item->qpn, 0);
@@ -105,6 +109,10 @@ class bench_neighbours final : public stage {
   /// What can still be sent is; then nothing is left of any QP.
   void end(cycle_t t) {
     constexpr cycle_t Rest = 3000;
+    if (io_.paused->read(t) != 0 || io_.crowded->read(t) != 0) {
+      io_.paused->write(t, 0);
+      io_.crowded->write(t, 0);
+    }
     if (t < last_ + Rest) {
       govern(t);
     } else if (io_.commands.has_credit(t)) {
@@ -134,6 +142,7 @@ class bench_neighbours final : public stage {
   cycle_t next_control_ = 50;
   cycle_t next_ports_ = 100;
   cycle_t next_response_ = 20;
+  cycle_t next_pause_ = 200;
 };
 
 /// In place of payload_dma.
@@ -266,9 +275,25 @@ lockstep_report run_tx_sched_bench(const lockstep_options& options) {
   level<vport_table> vports(
       context.clock, "vports",
       vport_table(std::vector<vport>(tx_sched_traffic::Functions, vport{.enabled = true})));
-  const tx_sched_ports io{work,     acknowledges, left,   commands,  controls,
-                          payload,  direct,       sent,   refetches, invalidations,
-                          failures, answered,     vports, &limits,   &charges};
+  level<std::uint8_t> paused(context.clock, "paused", 0);
+  level<std::uint8_t> crowded(context.clock, "crowded", 0);
+  const tx_sched_ports io{.work = work,
+                          .acknowledges = acknowledges,
+                          .left = left,
+                          .commands = commands,
+                          .controls = controls,
+                          .payload = payload,
+                          .direct = direct,
+                          .sent = sent,
+                          .refetches = refetches,
+                          .invalidations = invalidations,
+                          .failures = failures,
+                          .answered = answered,
+                          .vports = vports,
+                          .limits = &limits,
+                          .charges = &charges,
+                          .paused = &paused,
+                          .crowded = &crowded};
 
   lockstep_report report;
   report.transactions = options.transactions;

@@ -17,7 +17,8 @@ block_pins tx_sched_pins(Model& v) {
                       CARILLON_INPUT_PINS(v, limits), CARILLON_OUTPUT_PINS(v, charges)},
           .levels = {CARILLON_LEVEL_PINS(v, port_mtu), CARILLON_LEVEL_PINS(v, largest),
                      CARILLON_LEVEL_PINS(v, send_window), CARILLON_LEVEL_PINS(v, ack_interval),
-                     CARILLON_LEVEL_PINS(v, clock_period), CARILLON_LEVEL_PINS(v, vports)}};
+                     CARILLON_LEVEL_PINS(v, clock_period), CARILLON_LEVEL_PINS(v, vports),
+                     CARILLON_LEVEL_PINS(v, paused), CARILLON_LEVEL_PINS(v, crowded)}};
 }
 
 }  // namespace carillon

@@ -16,6 +16,7 @@ constexpr std::uint8_t Rc = 0;
 constexpr std::uint8_t Uc = 1;
 constexpr std::uint8_t Ud = 2;
 constexpr std::uint32_t MaxInline = 900;
+constexpr unsigned Priorities = 4;
 
 }  // namespace
 
@@ -238,6 +239,7 @@ qp_command tx_sched_traffic::make_command() {
   item.service = of.service;
   item.ipv6 = random_.chance(1, 2);
   item.tagged = random_.chance(1, 2);
+  item.priority = static_cast<std::uint8_t>(random_.below(Priorities));
   item.send_psn = static_cast<std::uint32_t>(random_.chance(1, 4) ? 0xfffff0 + random_.below(16)
                                                                   : random_.below(0x1000000));
   qpc_requester line;
@@ -394,6 +396,17 @@ void tx_sched_traffic::see(const sent_packet& note) {
   }
 }
 
+/// Priorities that get no grants; often none.
+std::uint8_t tx_sched_traffic::make_pause() {
+  if (random_.chance(1, 2)) {
+    return 0;
+  }
+  const auto some = static_cast<std::uint8_t>(random_.below(1U << Priorities));
+  cover_.hit_if(some != 0, "pause.some");
+  cover_.hit_if(some == (1U << Priorities) - 1, "pause.all");
+  return some;
+}
+
 vport_table tx_sched_traffic::make_ports() {
   vport& one = ports_[random_.below(ports_.size())];
   switch (random_.below(5)) {
@@ -412,6 +425,7 @@ vport_table tx_sched_traffic::make_ports() {
       break;
     default:
       one.vlan = one.vlan ? std::optional<std::uint16_t>() : std::uint16_t{7};
+      one.priority = static_cast<std::uint8_t>(random_.below(Priorities));
       break;
   }
   constexpr vport_arbitration How[] = {vport_arbitration::round_robin, vport_arbitration::weighted,

@@ -28,6 +28,7 @@ class tx_sched_traffic {
   qp_command make_command();
   std::optional<send_control> make_control();
   vport_table make_ports();
+  std::uint8_t make_pause();
 
   [[nodiscard]] bool more_commands() const { return started_ != queues_.size(); }
 

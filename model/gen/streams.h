@@ -3348,16 +3348,17 @@ struct payload_note {
 
 // Change of a QP's state, pcie_endpoint to tx_sched.
 struct sched_command {
-  static constexpr unsigned Width = 568;
+  static constexpr unsigned Width = 571;
   static constexpr unsigned Words = 18;
   static constexpr const char* Name = "sched_command";
-  static constexpr std::array<stream_field_desc, 7> Fields = {{
-      {"qpn", 544, 24},
-      {"state", 541, 3},
-      {"service", 538, 3},
-      {"send_psn", 514, 24},
-      {"ipv6", 513, 1},
-      {"has_vlan", 512, 1},
+  static constexpr std::array<stream_field_desc, 8> Fields = {{
+      {"qpn", 547, 24},
+      {"state", 544, 3},
+      {"service", 541, 3},
+      {"send_psn", 517, 24},
+      {"ipv6", 516, 1},
+      {"has_vlan", 515, 1},
+      {"pcp", 512, 3},
       {"requester", 0, 512},
   }};
 
@@ -3373,18 +3374,21 @@ struct sched_command {
   std::uint8_t ipv6{};
   // its path has a VLAN
   std::uint8_t has_vlan{};
+  // priority of its path
+  std::uint8_t pcp{};
   // its requester line as the command has left it
   std::array<std::uint8_t, 64> requester{};
 
   // Word 0 is the least significant: the order of Verilator's wide ports.
   void pack(std::uint32_t* w) const {
     std::memset(w, 0, 18 * sizeof *w);
-    bytes::put_bits(w, 544, 24, qpn);
-    bytes::put_bits(w, 541, 3, static_cast<std::uint64_t>(state));
-    bytes::put_bits(w, 538, 3, static_cast<std::uint64_t>(service));
-    bytes::put_bits(w, 514, 24, send_psn);
-    bytes::put_bits(w, 513, 1, ipv6);
-    bytes::put_bits(w, 512, 1, has_vlan);
+    bytes::put_bits(w, 547, 24, qpn);
+    bytes::put_bits(w, 544, 3, static_cast<std::uint64_t>(state));
+    bytes::put_bits(w, 541, 3, static_cast<std::uint64_t>(service));
+    bytes::put_bits(w, 517, 24, send_psn);
+    bytes::put_bits(w, 516, 1, ipv6);
+    bytes::put_bits(w, 515, 1, has_vlan);
+    bytes::put_bits(w, 512, 3, pcp);
     for (unsigned i = 0; i < 16; ++i) {
       w[15 - i] = static_cast<std::uint32_t>(bytes::load_be<4>(requester.data() + 4 * i));
     }
@@ -3392,12 +3396,13 @@ struct sched_command {
 
   [[nodiscard]] static sched_command unpack(const std::uint32_t* w) {
     sched_command x;
-    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 544, 24));
-    x.state = static_cast<qp_state>(bytes::get_bits(w, 541, 3));
-    x.service = static_cast<qp_service>(bytes::get_bits(w, 538, 3));
-    x.send_psn = static_cast<std::uint32_t>(bytes::get_bits(w, 514, 24));
-    x.ipv6 = static_cast<std::uint8_t>(bytes::get_bits(w, 513, 1));
-    x.has_vlan = static_cast<std::uint8_t>(bytes::get_bits(w, 512, 1));
+    x.qpn = static_cast<std::uint32_t>(bytes::get_bits(w, 547, 24));
+    x.state = static_cast<qp_state>(bytes::get_bits(w, 544, 3));
+    x.service = static_cast<qp_service>(bytes::get_bits(w, 541, 3));
+    x.send_psn = static_cast<std::uint32_t>(bytes::get_bits(w, 517, 24));
+    x.ipv6 = static_cast<std::uint8_t>(bytes::get_bits(w, 516, 1));
+    x.has_vlan = static_cast<std::uint8_t>(bytes::get_bits(w, 515, 1));
+    x.pcp = static_cast<std::uint8_t>(bytes::get_bits(w, 512, 3));
     for (unsigned i = 0; i < 16; ++i) {
       bytes::store_be<4>(x.requester.data() + 4 * i, w[15 - i]);
     }
@@ -3879,12 +3884,13 @@ struct charge_beat {
 // What counts for tx_sched of a virtual port: a level from pcie_endpoint, one for each function,
 // function 0 in the low bits.
 struct vport_share {
-  static constexpr unsigned Width = 74;
+  static constexpr unsigned Width = 77;
   static constexpr unsigned Words = 3;
   static constexpr const char* Name = "vport_share";
-  static constexpr std::array<stream_field_desc, 5> Fields = {{
-      {"enabled", 73, 1},
-      {"has_vlan", 72, 1},
+  static constexpr std::array<stream_field_desc, 6> Fields = {{
+      {"enabled", 76, 1},
+      {"has_vlan", 75, 1},
+      {"pcp", 72, 3},
       {"weight", 56, 16},
       {"urgency", 48, 8},
       {"refill", 0, 48},
@@ -3894,6 +3900,8 @@ struct vport_share {
   std::uint8_t enabled{};
   // its frames carry a tag, whatever its QPs say
   std::uint8_t has_vlan{};
+  // priority of that tag
+  std::uint8_t pcp{};
   // largest packets a round, at least one
   std::uint16_t weight{};
   // the highest goes first
@@ -3904,8 +3912,9 @@ struct vport_share {
   // Word 0 is the least significant: the order of Verilator's wide ports.
   void pack(std::uint32_t* w) const {
     std::memset(w, 0, 3 * sizeof *w);
-    bytes::put_bits(w, 73, 1, enabled);
-    bytes::put_bits(w, 72, 1, has_vlan);
+    bytes::put_bits(w, 76, 1, enabled);
+    bytes::put_bits(w, 75, 1, has_vlan);
+    bytes::put_bits(w, 72, 3, pcp);
     bytes::put_bits(w, 56, 16, weight);
     bytes::put_bits(w, 48, 8, urgency);
     bytes::put_bits(w, 0, 48, refill);
@@ -3913,8 +3922,9 @@ struct vport_share {
 
   [[nodiscard]] static vport_share unpack(const std::uint32_t* w) {
     vport_share x;
-    x.enabled = static_cast<std::uint8_t>(bytes::get_bits(w, 73, 1));
-    x.has_vlan = static_cast<std::uint8_t>(bytes::get_bits(w, 72, 1));
+    x.enabled = static_cast<std::uint8_t>(bytes::get_bits(w, 76, 1));
+    x.has_vlan = static_cast<std::uint8_t>(bytes::get_bits(w, 75, 1));
+    x.pcp = static_cast<std::uint8_t>(bytes::get_bits(w, 72, 3));
     x.weight = static_cast<std::uint16_t>(bytes::get_bits(w, 56, 16));
     x.urgency = static_cast<std::uint8_t>(bytes::get_bits(w, 48, 8));
     x.refill = static_cast<std::uint64_t>(bytes::get_bits(w, 0, 48));
@@ -3983,41 +3993,42 @@ struct sched_class {
 
 // What tx_sched keeps of a send queue: inside the stage, no stream.
 struct sched_row {
-  static constexpr unsigned Width = 382;
-  static constexpr unsigned Words = 12;
+  static constexpr unsigned Width = 385;
+  static constexpr unsigned Words = 13;
   static constexpr const char* Name = "sched_row";
-  static constexpr std::array<stream_field_desc, 38> Fields = {{
-      {"psn", 358, 24},
-      {"acked", 334, 24},
-      {"reads", 318, 16},
-      {"max_reads", 310, 8},
-      {"deficit", 294, 16},
-      {"since_ack_request", 278, 16},
-      {"to_payload", 262, 16},
-      {"left_payload", 246, 16},
-      {"stale_in_payload", 230, 16},
-      {"resume_skip", 206, 24},
-      {"begun_to", 190, 16},
-      {"function_id", 174, 16},
-      {"epoch", 166, 8},
-      {"lives", 158, 8},
-      {"flushing", 147, 11},
-      {"works", 136, 11},
-      {"head", 125, 11},
-      {"tail", 114, 11},
-      {"offset", 82, 32},
-      {"first_psn", 58, 24},
-      {"begun", 57, 1},
-      {"notes", 47, 10},
-      {"note_head", 38, 9},
-      {"note_tail", 29, 9},
-      {"note_after", 13, 16},
-      {"resume", 12, 1},
-      {"noting", 11, 1},
-      {"marking", 10, 1},
-      {"ready", 9, 1},
-      {"ipv6", 8, 1},
-      {"has_vlan", 7, 1},
+  static constexpr std::array<stream_field_desc, 39> Fields = {{
+      {"psn", 361, 24},
+      {"acked", 337, 24},
+      {"reads", 321, 16},
+      {"max_reads", 313, 8},
+      {"deficit", 297, 16},
+      {"since_ack_request", 281, 16},
+      {"to_payload", 265, 16},
+      {"left_payload", 249, 16},
+      {"stale_in_payload", 233, 16},
+      {"resume_skip", 209, 24},
+      {"begun_to", 193, 16},
+      {"function_id", 177, 16},
+      {"epoch", 169, 8},
+      {"lives", 161, 8},
+      {"flushing", 150, 11},
+      {"works", 139, 11},
+      {"head", 128, 11},
+      {"tail", 117, 11},
+      {"offset", 85, 32},
+      {"first_psn", 61, 24},
+      {"begun", 60, 1},
+      {"notes", 50, 10},
+      {"note_head", 41, 9},
+      {"note_tail", 32, 9},
+      {"note_after", 16, 16},
+      {"resume", 15, 1},
+      {"noting", 14, 1},
+      {"marking", 13, 1},
+      {"ready", 12, 1},
+      {"ipv6", 11, 1},
+      {"has_vlan", 10, 1},
+      {"pcp", 7, 3},
       {"unreliable", 6, 1},
       {"reset", 5, 1},
       {"error", 4, 1},
@@ -4089,6 +4100,8 @@ struct sched_row {
   std::uint8_t ipv6{};
   // of its path
   std::uint8_t has_vlan{};
+  // priority of its path
+  std::uint8_t pcp{};
   // UC, UD
   std::uint8_t unreliable{};
   // what comes is dropped
@@ -4106,38 +4119,39 @@ struct sched_row {
 
   // Word 0 is the least significant: the order of Verilator's wide ports.
   void pack(std::uint32_t* w) const {
-    std::memset(w, 0, 12 * sizeof *w);
-    bytes::put_bits(w, 358, 24, psn);
-    bytes::put_bits(w, 334, 24, acked);
-    bytes::put_bits(w, 318, 16, reads);
-    bytes::put_bits(w, 310, 8, max_reads);
-    bytes::put_bits(w, 294, 16, deficit);
-    bytes::put_bits(w, 278, 16, since_ack_request);
-    bytes::put_bits(w, 262, 16, to_payload);
-    bytes::put_bits(w, 246, 16, left_payload);
-    bytes::put_bits(w, 230, 16, stale_in_payload);
-    bytes::put_bits(w, 206, 24, resume_skip);
-    bytes::put_bits(w, 190, 16, begun_to);
-    bytes::put_bits(w, 174, 16, function_id);
-    bytes::put_bits(w, 166, 8, epoch);
-    bytes::put_bits(w, 158, 8, lives);
-    bytes::put_bits(w, 147, 11, flushing);
-    bytes::put_bits(w, 136, 11, works);
-    bytes::put_bits(w, 125, 11, head);
-    bytes::put_bits(w, 114, 11, tail);
-    bytes::put_bits(w, 82, 32, offset);
-    bytes::put_bits(w, 58, 24, first_psn);
-    bytes::put_bits(w, 57, 1, begun);
-    bytes::put_bits(w, 47, 10, notes);
-    bytes::put_bits(w, 38, 9, note_head);
-    bytes::put_bits(w, 29, 9, note_tail);
-    bytes::put_bits(w, 13, 16, note_after);
-    bytes::put_bits(w, 12, 1, resume);
-    bytes::put_bits(w, 11, 1, noting);
-    bytes::put_bits(w, 10, 1, marking);
-    bytes::put_bits(w, 9, 1, ready);
-    bytes::put_bits(w, 8, 1, ipv6);
-    bytes::put_bits(w, 7, 1, has_vlan);
+    std::memset(w, 0, 13 * sizeof *w);
+    bytes::put_bits(w, 361, 24, psn);
+    bytes::put_bits(w, 337, 24, acked);
+    bytes::put_bits(w, 321, 16, reads);
+    bytes::put_bits(w, 313, 8, max_reads);
+    bytes::put_bits(w, 297, 16, deficit);
+    bytes::put_bits(w, 281, 16, since_ack_request);
+    bytes::put_bits(w, 265, 16, to_payload);
+    bytes::put_bits(w, 249, 16, left_payload);
+    bytes::put_bits(w, 233, 16, stale_in_payload);
+    bytes::put_bits(w, 209, 24, resume_skip);
+    bytes::put_bits(w, 193, 16, begun_to);
+    bytes::put_bits(w, 177, 16, function_id);
+    bytes::put_bits(w, 169, 8, epoch);
+    bytes::put_bits(w, 161, 8, lives);
+    bytes::put_bits(w, 150, 11, flushing);
+    bytes::put_bits(w, 139, 11, works);
+    bytes::put_bits(w, 128, 11, head);
+    bytes::put_bits(w, 117, 11, tail);
+    bytes::put_bits(w, 85, 32, offset);
+    bytes::put_bits(w, 61, 24, first_psn);
+    bytes::put_bits(w, 60, 1, begun);
+    bytes::put_bits(w, 50, 10, notes);
+    bytes::put_bits(w, 41, 9, note_head);
+    bytes::put_bits(w, 32, 9, note_tail);
+    bytes::put_bits(w, 16, 16, note_after);
+    bytes::put_bits(w, 15, 1, resume);
+    bytes::put_bits(w, 14, 1, noting);
+    bytes::put_bits(w, 13, 1, marking);
+    bytes::put_bits(w, 12, 1, ready);
+    bytes::put_bits(w, 11, 1, ipv6);
+    bytes::put_bits(w, 10, 1, has_vlan);
+    bytes::put_bits(w, 7, 3, pcp);
     bytes::put_bits(w, 6, 1, unreliable);
     bytes::put_bits(w, 5, 1, reset);
     bytes::put_bits(w, 4, 1, error);
@@ -4149,37 +4163,38 @@ struct sched_row {
 
   [[nodiscard]] static sched_row unpack(const std::uint32_t* w) {
     sched_row x;
-    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 358, 24));
-    x.acked = static_cast<std::uint32_t>(bytes::get_bits(w, 334, 24));
-    x.reads = static_cast<std::uint16_t>(bytes::get_bits(w, 318, 16));
-    x.max_reads = static_cast<std::uint8_t>(bytes::get_bits(w, 310, 8));
-    x.deficit = static_cast<std::uint16_t>(bytes::get_bits(w, 294, 16));
-    x.since_ack_request = static_cast<std::uint16_t>(bytes::get_bits(w, 278, 16));
-    x.to_payload = static_cast<std::uint16_t>(bytes::get_bits(w, 262, 16));
-    x.left_payload = static_cast<std::uint16_t>(bytes::get_bits(w, 246, 16));
-    x.stale_in_payload = static_cast<std::uint16_t>(bytes::get_bits(w, 230, 16));
-    x.resume_skip = static_cast<std::uint32_t>(bytes::get_bits(w, 206, 24));
-    x.begun_to = static_cast<std::uint16_t>(bytes::get_bits(w, 190, 16));
-    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 174, 16));
-    x.epoch = static_cast<std::uint8_t>(bytes::get_bits(w, 166, 8));
-    x.lives = static_cast<std::uint8_t>(bytes::get_bits(w, 158, 8));
-    x.flushing = static_cast<std::uint16_t>(bytes::get_bits(w, 147, 11));
-    x.works = static_cast<std::uint16_t>(bytes::get_bits(w, 136, 11));
-    x.head = static_cast<std::uint16_t>(bytes::get_bits(w, 125, 11));
-    x.tail = static_cast<std::uint16_t>(bytes::get_bits(w, 114, 11));
-    x.offset = static_cast<std::uint32_t>(bytes::get_bits(w, 82, 32));
-    x.first_psn = static_cast<std::uint32_t>(bytes::get_bits(w, 58, 24));
-    x.begun = static_cast<std::uint8_t>(bytes::get_bits(w, 57, 1));
-    x.notes = static_cast<std::uint16_t>(bytes::get_bits(w, 47, 10));
-    x.note_head = static_cast<std::uint16_t>(bytes::get_bits(w, 38, 9));
-    x.note_tail = static_cast<std::uint16_t>(bytes::get_bits(w, 29, 9));
-    x.note_after = static_cast<std::uint16_t>(bytes::get_bits(w, 13, 16));
-    x.resume = static_cast<std::uint8_t>(bytes::get_bits(w, 12, 1));
-    x.noting = static_cast<std::uint8_t>(bytes::get_bits(w, 11, 1));
-    x.marking = static_cast<std::uint8_t>(bytes::get_bits(w, 10, 1));
-    x.ready = static_cast<std::uint8_t>(bytes::get_bits(w, 9, 1));
-    x.ipv6 = static_cast<std::uint8_t>(bytes::get_bits(w, 8, 1));
-    x.has_vlan = static_cast<std::uint8_t>(bytes::get_bits(w, 7, 1));
+    x.psn = static_cast<std::uint32_t>(bytes::get_bits(w, 361, 24));
+    x.acked = static_cast<std::uint32_t>(bytes::get_bits(w, 337, 24));
+    x.reads = static_cast<std::uint16_t>(bytes::get_bits(w, 321, 16));
+    x.max_reads = static_cast<std::uint8_t>(bytes::get_bits(w, 313, 8));
+    x.deficit = static_cast<std::uint16_t>(bytes::get_bits(w, 297, 16));
+    x.since_ack_request = static_cast<std::uint16_t>(bytes::get_bits(w, 281, 16));
+    x.to_payload = static_cast<std::uint16_t>(bytes::get_bits(w, 265, 16));
+    x.left_payload = static_cast<std::uint16_t>(bytes::get_bits(w, 249, 16));
+    x.stale_in_payload = static_cast<std::uint16_t>(bytes::get_bits(w, 233, 16));
+    x.resume_skip = static_cast<std::uint32_t>(bytes::get_bits(w, 209, 24));
+    x.begun_to = static_cast<std::uint16_t>(bytes::get_bits(w, 193, 16));
+    x.function_id = static_cast<std::uint16_t>(bytes::get_bits(w, 177, 16));
+    x.epoch = static_cast<std::uint8_t>(bytes::get_bits(w, 169, 8));
+    x.lives = static_cast<std::uint8_t>(bytes::get_bits(w, 161, 8));
+    x.flushing = static_cast<std::uint16_t>(bytes::get_bits(w, 150, 11));
+    x.works = static_cast<std::uint16_t>(bytes::get_bits(w, 139, 11));
+    x.head = static_cast<std::uint16_t>(bytes::get_bits(w, 128, 11));
+    x.tail = static_cast<std::uint16_t>(bytes::get_bits(w, 117, 11));
+    x.offset = static_cast<std::uint32_t>(bytes::get_bits(w, 85, 32));
+    x.first_psn = static_cast<std::uint32_t>(bytes::get_bits(w, 61, 24));
+    x.begun = static_cast<std::uint8_t>(bytes::get_bits(w, 60, 1));
+    x.notes = static_cast<std::uint16_t>(bytes::get_bits(w, 50, 10));
+    x.note_head = static_cast<std::uint16_t>(bytes::get_bits(w, 41, 9));
+    x.note_tail = static_cast<std::uint16_t>(bytes::get_bits(w, 32, 9));
+    x.note_after = static_cast<std::uint16_t>(bytes::get_bits(w, 16, 16));
+    x.resume = static_cast<std::uint8_t>(bytes::get_bits(w, 15, 1));
+    x.noting = static_cast<std::uint8_t>(bytes::get_bits(w, 14, 1));
+    x.marking = static_cast<std::uint8_t>(bytes::get_bits(w, 13, 1));
+    x.ready = static_cast<std::uint8_t>(bytes::get_bits(w, 12, 1));
+    x.ipv6 = static_cast<std::uint8_t>(bytes::get_bits(w, 11, 1));
+    x.has_vlan = static_cast<std::uint8_t>(bytes::get_bits(w, 10, 1));
+    x.pcp = static_cast<std::uint8_t>(bytes::get_bits(w, 7, 3));
     x.unreliable = static_cast<std::uint8_t>(bytes::get_bits(w, 6, 1));
     x.reset = static_cast<std::uint8_t>(bytes::get_bits(w, 5, 1));
     x.error = static_cast<std::uint8_t>(bytes::get_bits(w, 4, 1));
@@ -4195,16 +4210,17 @@ struct sched_row {
 
 // What tx_sched keeps of a QP's responses: inside the stage, no stream.
 struct sched_answers {
-  static constexpr unsigned Width = 88;
+  static constexpr unsigned Width = 89;
   static constexpr unsigned Words = 3;
   static constexpr const char* Name = "sched_answers";
-  static constexpr std::array<stream_field_desc, 9> Fields = {{
-      {"count", 76, 12},
-      {"head", 64, 12},
-      {"tail", 52, 12},
-      {"granted", 28, 24},
-      {"in_controls", 27, 1},
-      {"in_reads", 26, 1},
+  static constexpr std::array<stream_field_desc, 10> Fields = {{
+      {"count", 77, 12},
+      {"head", 65, 12},
+      {"tail", 53, 12},
+      {"granted", 29, 24},
+      {"in_controls", 28, 1},
+      {"in_reads", 27, 1},
+      {"stopped", 26, 1},
       {"given", 18, 8},
       {"in_payload", 9, 9},
       {"stale", 0, 9},
@@ -4222,6 +4238,8 @@ struct sched_answers {
   std::uint8_t in_controls{};
   // in line for READ data
   std::uint8_t in_reads{};
+  // in neither line, since its priority is paused
+  std::uint8_t stopped{};
   // packets ever given to payload_dma
   std::uint8_t given{};
   // packets inside it
@@ -4232,12 +4250,13 @@ struct sched_answers {
   // Word 0 is the least significant: the order of Verilator's wide ports.
   void pack(std::uint32_t* w) const {
     std::memset(w, 0, 3 * sizeof *w);
-    bytes::put_bits(w, 76, 12, count);
-    bytes::put_bits(w, 64, 12, head);
-    bytes::put_bits(w, 52, 12, tail);
-    bytes::put_bits(w, 28, 24, granted);
-    bytes::put_bits(w, 27, 1, in_controls);
-    bytes::put_bits(w, 26, 1, in_reads);
+    bytes::put_bits(w, 77, 12, count);
+    bytes::put_bits(w, 65, 12, head);
+    bytes::put_bits(w, 53, 12, tail);
+    bytes::put_bits(w, 29, 24, granted);
+    bytes::put_bits(w, 28, 1, in_controls);
+    bytes::put_bits(w, 27, 1, in_reads);
+    bytes::put_bits(w, 26, 1, stopped);
     bytes::put_bits(w, 18, 8, given);
     bytes::put_bits(w, 9, 9, in_payload);
     bytes::put_bits(w, 0, 9, stale);
@@ -4245,12 +4264,13 @@ struct sched_answers {
 
   [[nodiscard]] static sched_answers unpack(const std::uint32_t* w) {
     sched_answers x;
-    x.count = static_cast<std::uint16_t>(bytes::get_bits(w, 76, 12));
-    x.head = static_cast<std::uint16_t>(bytes::get_bits(w, 64, 12));
-    x.tail = static_cast<std::uint16_t>(bytes::get_bits(w, 52, 12));
-    x.granted = static_cast<std::uint32_t>(bytes::get_bits(w, 28, 24));
-    x.in_controls = static_cast<std::uint8_t>(bytes::get_bits(w, 27, 1));
-    x.in_reads = static_cast<std::uint8_t>(bytes::get_bits(w, 26, 1));
+    x.count = static_cast<std::uint16_t>(bytes::get_bits(w, 77, 12));
+    x.head = static_cast<std::uint16_t>(bytes::get_bits(w, 65, 12));
+    x.tail = static_cast<std::uint16_t>(bytes::get_bits(w, 53, 12));
+    x.granted = static_cast<std::uint32_t>(bytes::get_bits(w, 29, 24));
+    x.in_controls = static_cast<std::uint8_t>(bytes::get_bits(w, 28, 1));
+    x.in_reads = static_cast<std::uint8_t>(bytes::get_bits(w, 27, 1));
+    x.stopped = static_cast<std::uint8_t>(bytes::get_bits(w, 26, 1));
     x.given = static_cast<std::uint8_t>(bytes::get_bits(w, 18, 8));
     x.in_payload = static_cast<std::uint16_t>(bytes::get_bits(w, 9, 9));
     x.stale = static_cast<std::uint16_t>(bytes::get_bits(w, 0, 9));
@@ -4690,7 +4710,7 @@ inline constexpr std::array<stream_desc, 64> StreamTable = {{
     {"vport_route_query", 61, vport_route_query::Fields.data(), 3},
     {"vport_route", 1, vport_route::Fields.data(), 1},
     {"payload_note", 84, payload_note::Fields.data(), 5},
-    {"sched_command", 568, sched_command::Fields.data(), 7},
+    {"sched_command", 571, sched_command::Fields.data(), 8},
     {"control_beat", 106, control_beat::Fields.data(), 7},
     {"response_beat", 399, response_beat::Fields.data(), 16},
     {"sent_beat", 4111, sent_beat::Fields.data(), 25},
@@ -4698,10 +4718,10 @@ inline constexpr std::array<stream_desc, 64> StreamTable = {{
     {"answered_beat", 32, answered_beat::Fields.data(), 2},
     {"limit_beat", 98, limit_beat::Fields.data(), 7},
     {"charge_beat", 56, charge_beat::Fields.data(), 3},
-    {"vport_share", 74, vport_share::Fields.data(), 5},
+    {"vport_share", 77, vport_share::Fields.data(), 6},
     {"sched_class", 7, sched_class::Fields.data(), 7},
-    {"sched_row", 382, sched_row::Fields.data(), 38},
-    {"sched_answers", 88, sched_answers::Fields.data(), 9},
+    {"sched_row", 385, sched_row::Fields.data(), 39},
+    {"sched_answers", 89, sched_answers::Fields.data(), 10},
     {"rate_request", 100, rate_request::Fields.data(), 4},
     {"rate_report", 175, rate_report::Fields.data(), 11},
     {"rate_context", 332, rate_context::Fields.data(), 15},

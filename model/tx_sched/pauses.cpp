@@ -48,32 +48,33 @@ void tx_sched_rules::stop_responses(cycle_t t, std::uint32_t qpn) {
   stopped_ |= static_cast<std::uint8_t>(1U << priority);
 }
 
-/// Of the priorities that may send again, the highest: one QP, responses before requests. True if
-/// there was one.
-bool tx_sched_rules::let_go(cycle_t t) {
+/// Of the priorities that may send again, the highest: one QP, responses before requests. It stands
+/// behind those that wait for a place.
+void tx_sched_rules::let_go(cycle_t t) {
   const auto free = static_cast<std::uint8_t>(stopped_ & ~halted(t));
   if (free == 0) {
-    return false;
+    return;
   }
   const auto priority = static_cast<unsigned>(std::bit_width(unsigned{free})) - 1;
   ring<std::uint32_t>& answers = stopped_responses_[priority];
   ring<std::uint32_t>& requests = stopped_requests_[priority];
   if (!answers.empty()) {
     const std::uint32_t qpn = answers.pop();
-    if (responses_[qpn].stopped) {
-      responses_[qpn].stopped = false;
-      line_up(t, qpn);
+    responses_[qpn].stopped = false;
+    if (line_for(t, qpn) == response_line::reads) {
+      reads_.queue(responses_[qpn].function, qpn);
     }
   } else {
     const std::uint32_t qpn = requests.pop();
     queues_[qpn].stopped = false;
-    enter_round(t, qpn);
+    if (unpark(t, qpn)) {
+      requests_.queue(queues_[qpn].function, qpn);
+    }
   }
   if (answers.empty() && requests.empty()) {
     stopped_ &= static_cast<std::uint8_t>(~(1U << priority));
   }
   wake(t + 1);
-  return true;
 }
 
 }  // namespace carillon

@@ -31,7 +31,7 @@ void tx_sched_rules::limit(cycle_t t, const rate_limit& item) {
   }
   queue.rate_slot = qp_rates::NoSlot;
   if (rates_.release(item.slot)) {
-    released_ = item.qpn;
+    back_ = item.qpn;
   }
 }
 
@@ -57,19 +57,29 @@ void tx_sched_rules::charge_rate(cycle_t t, const packet_item& packet) {
   charges.push({{{}, queue.rate_slot, packet.qpn, bytes}, t, t + 1});
 }
 
-/// One QP comes back that has stood aside: that has lost its rate, whose priority may send again,
-/// or whose rate lets it go on, with its requests and its READ responses.
+/// One QP a cycle comes back that has stood aside: that has lost its rate, whose priority may send
+/// again, or whose rate lets it go on. For that the buckets count as they are before the grant.
+void tx_sched_rules::choose_back(cycle_t t) {
+  if (back_ == NoNumber && (stopped_ & ~halted(t)) == 0) {
+    back_ = rates_.take_opened(t);
+  }
+}
+
+/// It stands behind those that wait for a place; who waited for its rate with its requests and its
+/// READ responses.
 void tx_sched_rules::come_back(cycle_t t) {
-  std::uint32_t qpn = std::exchange(released_, NoNumber);
-  if (qpn != NoNumber) {
-    wake(t + 1);
-  } else if (!let_go(t)) {
-    qpn = rates_.take_opened(t);
+  const std::uint32_t qpn = std::exchange(back_, NoNumber);
+  if (qpn == NoNumber) {
+    let_go(t);
+    return;
   }
-  if (qpn != NoNumber) {
-    enter_round(t, qpn);
-    line_up(t, qpn);
+  if (line_for(t, qpn) == response_line::reads) {
+    reads_.queue(responses_[qpn].function, qpn);
   }
+  if (unpark(t, qpn)) {
+    requests_.queue(queues_[qpn].function, qpn);
+  }
+  wake(t + 1);
 }
 
 /// CNPs go before everything, unless their priority is paused. True if the cycle is used.

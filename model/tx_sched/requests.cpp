@@ -25,17 +25,24 @@ std::uint32_t charge(std::uint32_t payload) {
 /// The QP has work that may have become grantable.
 void tx_sched_rules::enter_round(cycle_t t, std::uint32_t qpn) {
   sched_queue& queue = queues_[qpn];
+  if (unpark(t, qpn) && requests_.push(queue.function, qpn)) {
+    enter(t, queue.function);
+  }
+}
+
+/// It stands in a line from now on: true if the caller has to put it there.
+bool tx_sched_rules::unpark(cycle_t t, std::uint32_t qpn) {
+  sched_queue& queue = queues_[qpn];
   if (queue.parked && !queue.works.empty()) {
     queue.works.front().next.waits_for(context_, site(), t, weight_reason_);
     held_ += queue.draining ? 0 : static_cast<unsigned>(queue.works.size());
   }
   queue.parked = false;
-  if (!queue.active && !queue.works.empty()) {
-    queue.active = true;
-    if (requests_.push(queue.function, qpn)) {
-      enter(t, queue.function);
-    }
+  if (queue.active || queue.works.empty()) {
+    return false;
   }
+  queue.active = true;
+  return true;
 }
 
 void tx_sched_rules::leave_round(std::uint32_t qpn) {
@@ -66,7 +73,7 @@ std::int64_t tx_sched_rules::grant_request(cycle_t t, std::uint16_t function) {
     if (result == outcome::blocked) {
       continue;
     }
-    if (result == outcome::parked || result == outcome::aside) {
+    if (result != outcome::granted) {
       queue.active = false;
       queue.parked = true;
       held_ -= queue.draining ? 0 : static_cast<unsigned>(queue.works.size());

@@ -30,25 +30,31 @@ void tx_sched_rules::hold_response(cycle_t t, const response_item& item) {
 
 /// Puts the QP in line if its next response may go; else its packets in payload_dma will.
 void tx_sched_rules::line_up(cycle_t t, std::uint32_t qpn) {
+  const sched_responses& waiting = responses_[qpn];
+  if (line_for(t, qpn) == response_line::reads && reads_.push(waiting.function, qpn)) {
+    enter(t, waiting.function);
+  }
+}
+
+/// The line that the QP joins; that of READ data the caller has to put it in.
+response_line tx_sched_rules::line_for(cycle_t t, std::uint32_t qpn) {
   sched_responses& waiting = responses_[qpn];
   if (waiting.in != response_line::none || waiting.empty() || waiting.stopped) {
-    return;
+    return response_line::none;
   }
   if (!waiting.grantable()) {
     waiting.front().history.waits_for(context_, site(), t, overtake_reason_);
-    return;
+    return response_line::none;
   }
   waiting.front().history.waits_for(context_, site(), t, weight_reason_);
   if (!waiting.reads()) {
     waiting.in = response_line::controls;
     controls_.push(qpn);
-    return;
+    return waiting.in;
   }
   waiting.in = response_line::reads;
   waiting.function = waiting.front().item.function;
-  if (reads_.push(waiting.function, qpn)) {
-    enter(t, waiting.function);
-  }
+  return waiting.in;
 }
 
 /// What it stood in line for is gone.
@@ -67,7 +73,6 @@ void tx_sched_rules::forget_responses(std::uint32_t qpn) {
   responses_held_ -= waiting.size();
   ends_ -= waiting.ends();
   waiting.reset();
-  waiting.stopped = false;
   leave_line(qpn);
 }
 

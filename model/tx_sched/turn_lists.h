@@ -21,17 +21,23 @@ class turn_lists {
 
   /// True if it has found a place.
   bool push(std::uint16_t owner, std::uint32_t number) {
-    at_[number].owner = owner;
     if (taken_ == places_ || !outside_.empty()) {
-      at_[number].outside = true;
-      if (!at_[number].queued) {
-        at_[number].queued = true;
-        outside_.push(number);
-      }
+      queue(owner, number);
       return false;
     }
+    at_[number].owner = owner;
     come_in(number);
     return true;
+  }
+
+  /// It waits outside, behind those that do, and comes in at the end of a cycle.
+  void queue(std::uint16_t owner, std::uint32_t number) {
+    at_[number].owner = owner;
+    at_[number].outside = true;
+    if (!at_[number].queued) {
+      at_[number].queued = true;
+      outside_.push(number);
+    }
   }
 
   void erase(std::uint32_t number) {

@@ -163,7 +163,7 @@ void tx_sched_rules::settle(cycle_t t) {
   send_marks(t);
   send_notes(t);
   report_failures(t);
-  come_back(t);
+  choose_back(t);
   sweep();
   let_in(t);
   functions_.begin_rounds();
@@ -172,6 +172,7 @@ void tx_sched_rules::settle(cycle_t t) {
     wake(t + 1);
   }
   report_answered(t);
+  come_back(t);
   admit(t);
   if (functions_.opens() != NeverCycle) {
     wake(functions_.opens());

@@ -3,8 +3,8 @@
 //
 // In a cycle, each seeing what the one before did: the virtual ports, a command, a control, a
 // packet that has left payload_dma, a work request, a response, a rate or CNP, marks, held notes,
-// failures, one QP that comes back, functions whose rate lets them send again, the grant, answers
-// that have left, QPs that find a place.
+// failures, functions whose rate lets them send again, the grant, answers that have left, one QP
+// that comes back, QPs that find a place.
 #pragma once
 
 #include <algorithm>
@@ -141,6 +141,8 @@ class tx_sched_rules final : public twin_rules {
     std::optional<T> taken;
   };
 
+  /// `aside`: parked because its priority is paused or its rate lets it not send, which uses the
+  /// cycle.
   enum class outcome : std::uint8_t { granted, blocked, parked, aside };
 
   // What comes in (tx_sched_rules.cpp)
@@ -171,6 +173,7 @@ class tx_sched_rules final : public twin_rules {
   void limit(cycle_t t, const rate_limit& item);
   [[nodiscard]] bool rate_closed(cycle_t t, std::uint32_t qpn);
   void charge_rate(cycle_t t, const packet_item& packet);
+  void choose_back(cycle_t t);
   void come_back(cycle_t t);
   bool grant_cnp(cycle_t t);
   // Pauses (pauses.cpp)
@@ -179,7 +182,7 @@ class tx_sched_rules final : public twin_rules {
   [[nodiscard]] unsigned priority_of(cycle_t t, std::uint32_t qpn, std::uint16_t function) const;
   void stop_requests(cycle_t t, std::uint32_t qpn);
   void stop_responses(cycle_t t, std::uint32_t qpn);
-  bool let_go(cycle_t t);
+  void let_go(cycle_t t);
 
   // Requests (requests.cpp)
   std::int64_t grant_request(cycle_t t, std::uint16_t function);
@@ -190,6 +193,7 @@ class tx_sched_rules final : public twin_rules {
   packet_item packet_of(sched_queue& queue, const held_work& head, trace_ref history);
   void finish_work(cycle_t t, std::uint32_t qpn);
   void enter_round(cycle_t t, std::uint32_t qpn);
+  bool unpark(cycle_t t, std::uint32_t qpn);
   void leave_round(std::uint32_t qpn);
 
   // Notes (notes.cpp)
@@ -210,6 +214,7 @@ class tx_sched_rules final : public twin_rules {
   std::int64_t grant_read(cycle_t t, std::uint16_t function);
   std::int64_t try_read(cycle_t t, std::uint32_t qpn, std::uint16_t function);
   void line_up(cycle_t t, std::uint32_t qpn);
+  response_line line_for(cycle_t t, std::uint32_t qpn);
   void leave_line(std::uint32_t qpn);
   void forget_responses(std::uint32_t qpn);
   [[nodiscard]] bool room_to_answer(std::uint32_t qpn) const;
@@ -257,14 +262,14 @@ class tx_sched_rules final : public twin_rules {
   cycle_t next_work_ = NeverCycle;  ///< a work request will be complete
   ring<std::uint16_t> doubtful_;    ///< functions that may have nothing left
   ring<std::uint32_t> controls_;  ///< QPs whose next response is an acknowledge or an atomic result
-  std::uint32_t released_ = NoNumber;  ///< a QP that waits for a rate that it has lost
-  ring<rate_limit> cnps_;              ///< to be sent
-  ring<std::uint32_t> noting_;         ///< QPs with a held note that may go
-  ring<std::uint32_t> marks_;          ///< QPs that owe the requester a mark, and can give it
+  std::uint32_t back_ = NoNumber;  ///< a QP that comes back in this cycle, because of its rate
+  ring<rate_limit> cnps_;          ///< to be sent
+  ring<std::uint32_t> noting_;     ///< QPs with a held note that may go
+  ring<std::uint32_t> marks_;      ///< QPs that owe the requester a mark, and can give it
   ring<response_failure> failures_;
   ring<response_left> answered_;
   std::uint64_t order_ = 0;
-  // By priority: QPs that stopped because of it. One that does not stand still any more is a gap.
+  // By priority: QPs that stopped because of it, be it in a former life.
   std::array<ring<std::uint32_t>, PriorityCount> stopped_requests_;
   std::array<ring<std::uint32_t>, PriorityCount> stopped_responses_;
   std::uint8_t stopped_ = 0;  ///< priorities of which there are any

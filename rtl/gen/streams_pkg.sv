@@ -765,9 +765,10 @@ package streams_pkg;
     logic [23:0] send_psn;  // of its first packet
     logic ipv6;  // of its path
     logic has_vlan;  // its path has a VLAN
+    logic [2:0] pcp;  // priority of its path
     logic [511:0] requester;  // its requester line as the command has left it
   } sched_command_t;
-  localparam int unsigned SchedCommandWidth = 568;
+  localparam int unsigned SchedCommandWidth = 571;
 
   // The requester governs a send queue, requester to tx_sched.
   typedef struct packed {
@@ -872,11 +873,12 @@ package streams_pkg;
   typedef struct packed {
     logic enabled;  // the function is initialised and its link is up
     logic has_vlan;  // its frames carry a tag, whatever its QPs say
+    logic [2:0] pcp;  // priority of that tag
     logic [15:0] weight;  // largest packets a round, at least one
     logic [7:0] urgency;  // the highest goes first
     logic [47:0] refill;
   } vport_share_t;
-  localparam int unsigned VportShareWidth = 74;
+  localparam int unsigned VportShareWidth = 77;
 
   // What tx_sched keeps of a QP in line to choose among them: inside the stage, no stream.
   typedef struct packed {
@@ -923,6 +925,7 @@ package streams_pkg;
     logic ready;  // it was moved to RTS
     logic ipv6;  // of its path
     logic has_vlan;  // of its path
+    logic [2:0] pcp;  // priority of its path
     logic unreliable;  // UC, UD
     logic reset;  // what comes is dropped
     logic error;  // everything is flushed
@@ -931,7 +934,7 @@ package streams_pkg;
     logic invalidates;  // it has ended keys
     logic mark_wanted;  // the requester is to be told when it is drained
   } sched_row_t;
-  localparam int unsigned SchedRowWidth = 382;
+  localparam int unsigned SchedRowWidth = 385;
 
   // What tx_sched keeps of a QP's responses: inside the stage, no stream.
   typedef struct packed {
@@ -941,11 +944,12 @@ package streams_pkg;
     logic [23:0] granted;  // packets of the first, a READ
     logic in_controls;  // in line for an acknowledge or an atomic result
     logic in_reads;  // in line for READ data
+    logic stopped;  // in neither line, since its priority is paused
     logic [7:0] given;  // packets ever given to payload_dma
     logic [8:0] in_payload;  // packets inside it
     logic [8:0] stale;  // of those, how many are of a former life
   } sched_answers_t;
-  localparam int unsigned SchedAnswersWidth = 88;
+  localparam int unsigned SchedAnswersWidth = 89;
 
   // A slice for the rate of one QP, to dcqcn.
   typedef struct packed {

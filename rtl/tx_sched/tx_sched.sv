@@ -15,6 +15,8 @@ module tx_sched #(
     input logic rst_ni, // synchronous reset, active low
 
     input logic [ShareWidth*Functions-1:0] vports_i,        // the virtual ports - pcie_endpoint
+    input logic [7:0] paused_i,   // priorities that get no grants - rx_mac
+    input logic [7:0] crowded_i,  // likewise - tx_mac
     input logic [ 31:0] port_mtu_i,  // largest payload, a power of two - settings
     input logic [ 31:0] largest_i,  // bytes of the largest packet - settings
     input logic [ 31:0] send_window_i,  // packets without acknowledge - settings
@@ -136,16 +138,14 @@ module tx_sched #(
   // The send queues
   // ------------------------------------------------------------------------------------------
 
-  logic back, request_chosen, request_closed, read_chosen, read_closed, cnp, cnp_sends;
-  logic [QpnWidth-1:0] back_qpn;
   logic command_resets, control_takes, restarts, request_grant, packet, fetched, fails, flushed;
   logic invalidates, last, ack_request, message, answered, grant_silent, left_in_head;
-  logic [4:0] turn_erase, turn_push, turn_active, turn_inside, turn_update;
-  logic [5*SlotWidth-1:0] turn_head, turn_works;
+  logic [3:0] turn_erase, turn_push, turn_active, turn_inside, turn_update;
+  logic [4*SlotWidth-1:0] turn_head, turn_works;
   logic [SlotWidth-1:0] next_head, next_works, admit_head, admit_works;
-  logic [5*QpnWidth-1:0] turn_qpn;
-  logic [5*FunctionWidth-1:0] turn_function;
-  logic [5*ClassWidth-1:0] turn_class;
+  logic [4*QpnWidth-1:0] turn_qpn;
+  logic [4*FunctionWidth-1:0] turn_function;
+  logic [4*ClassWidth-1:0] turn_class;
   logic [QpnWidth-1:0] request_qpn, request_admit_qpn;
   logic [ClassWidth-1:0] request_class, admit_class;
   logic request_stays, request_ends_turn, drops_response, arriving, note_room, answer_reads;
@@ -165,6 +165,15 @@ module tx_sched #(
   logic [7:0] lost_syndrome;
   streams_pkg::sent_beat_t mark, grant_note;
   logic steps_busy;
+  // Pauses: who stands aside, and who comes back.
+  logic request_chosen, request_stops, read_chosen, read_stops, line_paused, line_stops;
+  logic request_closed, read_closed, back, back_first, cnp, cnp_sends;
+  logic [QpnWidth-1:0] back_qpn, paused_qpn;
+  logic go_request, go_response, go_works, go_joins, go_read, go_control, pauses_busy;
+  logic [QpnWidth-1:0] go_qpn;
+  logic [FunctionWidth-1:0] go_function;
+  logic [15:0] line_function, go_read_function;
+  logic [2:0] line_pcp;
   assign control_takes = controls_valid_i && controls_ready_o;
 
   tx_sched_steps i_steps (
@@ -212,10 +221,8 @@ module tx_sched #(
       .parked_works_i(parked_works),
       .works_o(works_q),
       .held_o(held_q),
-      .back_i(back),
-      .back_qpn_i(back_qpn),
-      .aside_i(request_closed),
       .grant_i(request_grant),
+      .stop_i(request_stops || request_closed),
       .grant_qpn_i(request_qpn),
       .grant_row_o(grant_row),
       .grant_head_o(grant_head),
@@ -242,6 +249,12 @@ module tx_sched #(
       .slots_o(next_works),
       .answer_qpn_i(answer_qpn),
       .answer_row_o(answer_row),
+      .line_qpn_i(line_qpn),
+      .line_pcp_o(line_pcp),
+      .go_qpn_i(go_qpn),
+      .go_works_o(go_works),
+      .go_function_o(go_function),
+      .go_joins_i(go_joins),
       .admit_qpn_i(request_admit_qpn),
       .admit_class_o(admit_class),
       .admit_head_o(admit_head),
@@ -255,9 +268,8 @@ module tx_sched #(
   logic take_response, read_grant, line_used, answers, answer_last, answer_fetched;
   logic answer_room, failure_room, responses_busy, line_valid, unused_line_pop;
   logic left_erase, left_read, left_control, take_read, take_control, again_read, again_control;
-  logic back_read;
-  logic [1:0] left_class, take_class, back_class, again_class, read_admit_class;
-  logic [15:0] left_function, back_function, again_function;
+  logic [1:0] left_class, take_class, again_class, read_admit_class;
+  logic [15:0] left_function, again_function;
   logic [QpnWidth-1:0] line_qpn, read_qpn, response_qpn, read_admit_qpn;
   logic [23:0] answer_packet;
   streams_pkg::response_beat_t answer;
@@ -265,7 +277,6 @@ module tx_sched #(
   streams_pkg::answered_beat_t has_answered;
   assign take_response = acknowledges_valid_i && acknowledges_ready_o && !drops_response;
   assign answer_reads = read_grant && answer_fetched;
-  assign answer_qpn = cnp ? cnp_item.qpn[QpnWidth-1:0] : response_qpn;
 
   tx_sched_responses i_responses (
       .clk_i,
@@ -285,18 +296,17 @@ module tx_sched #(
       .take_read_o(take_read),
       .take_class_o(take_class),
       .take_control_o(take_control),
-      .back_i(back),
-      .back_qpn_i(back_qpn),
-      .back_read_o(back_read),
-      .back_function_o(back_function),
-      .back_class_o(back_class),
       .line_i(line_valid && !cnp),
       .line_qpn_i(line_qpn),
       .direct_room_i(direct_credits != '0),
+      .line_function_o(line_function),
+      .line_paused_i(line_paused),
+      .line_stops_o(line_stops),
       .used_o(line_used),
       .answers_o(answers),
       .read_i(read_grant),
-      .aside_i(read_closed),
+      .read_stops_i(read_stops),
+      .read_closed_i(read_closed),
       .read_qpn_i(read_qpn),
       .granted_qpn_o(response_qpn),
       .granted_o(answer),
@@ -307,6 +317,12 @@ module tx_sched #(
       .again_function_o(again_function),
       .again_class_o(again_class),
       .again_control_o(again_control),
+      .go_i(go_response || back),
+      .go_stopped_i(!back),
+      .go_qpn_i(go_qpn),
+      .go_read_o(go_read),
+      .go_function_o(go_read_function),
+      .go_control_o(go_control),
       .admit_qpn_i(read_admit_qpn),
       .admit_class_o(read_admit_class),
       .answer_room_o(answer_room),
@@ -322,7 +338,7 @@ module tx_sched #(
 
   tx_sched_line #(
       .Before(2),
-      .After(1)
+      .After(2)
   ) i_controls (
       .clk_i,
       .rst_ni,
@@ -331,59 +347,9 @@ module tx_sched #(
       .valid_o(line_valid),
       .qpn_o(line_qpn),
       .pop_i(line_used),
-      .after_i(again_control),
-      .after_qpn_i(response_qpn)
+      .after_i({go_control, again_control}),
+      .after_qpn_i({go_qpn, response_qpn})
   );
-
-  // Rates of QPs, CNPs
-  // ------------------------------------------------------------------------------------------
-
-  logic cnps_full, cnps_busy, limit_taken, rates_busy, rate_closed, charges_push;
-  logic [2:0] charge_credits, unused_charge_rest;
-  logic [7:0] halted;
-  streams_pkg::limit_beat_t cnp_item;
-  streams_pkg::charge_beat_t charge;
-  assign halted = '0;
-  assign limits_ready_o = !cnps_full;
-  assign limit_taken = limits_valid_i && !cnps_full;
-
-  tx_sched_cnps i_cnps (
-      .clk_i,
-      .rst_ni,
-      .full_o(cnps_full),
-      .push_i(limit_taken && limits_i.kind == streams_pkg::LimitCodeCnp),
-      .item_i(limits_i),
-      .halted_i(halted),
-      .room_i(direct_credits != '0),
-      .grant_o(cnp),
-      .first_o(cnp_item),
-      .busy_o(cnps_busy)
-  );
-
-  tx_sched_rates i_rates (
-      .clk_i,
-      .rst_ni,
-      .largest_i(largest_i[13:0]),
-      .period_i(clock_period_i[16:0]),
-      .set_i(limit_taken && limits_i.kind == streams_pkg::LimitCodeRate),
-      .item_i(limits_i),
-      .back_room_i(1'b1),
-      .back_o(back),
-      .back_qpn_o(back_qpn),
-      .qpn_i(read_chosen ? read_qpn : request_qpn),
-      .closed_o(rate_closed),
-      .aside_i(read_closed || request_closed),
-      .packet_i(read_grant || (request_grant && packet)),
-      .bytes_i(cost),
-      .charge_o(charges_push),
-      .charged_o(charge),
-      .busy_o(rates_busy)
-  );
-  assign read_closed = read_chosen && rate_closed;
-  assign read_grant = read_chosen && !rate_closed;
-  assign request_closed = request_chosen && packet && rate_closed;
-  assign request_grant = request_chosen && !request_closed;
-  assign charges_push_o = charges_push;
 
   // The choice
   // ------------------------------------------------------------------------------------------
@@ -394,7 +360,7 @@ module tx_sched #(
   logic [Places-1:0] request_valid, request_grants, request_parks, read_valid, read_grants;
   logic [ClassWidth*Places-1:0] request_flags;
   logic [2*Places-1:0] read_flags;
-  logic [4:0] unused_read_active, read_inside;
+  logic [3:0] unused_read_active, read_inside;
   logic stalls, request_admit, read_admit, read_late_inside, unused_late, request_busy, read_busy;
   logic [PlaceWidth-1:0] stalled;
   logic [FunctionWidth-1:0] request_admit_function, read_admit_function, sender;
@@ -431,7 +397,7 @@ module tx_sched #(
       .sender_i(sender),
       .chosen_o(request_chosen),
       .chosen_qpn_o(request_qpn),
-      .stays_i(request_stays && !request_closed),
+      .stays_i(request_stays && !request_stops && !request_closed),
       .back_i(request_ends_turn),
       .chosen_flags_i(request_class),
       .chosen_head_i(next_head),
@@ -445,6 +411,10 @@ module tx_sched #(
       .late_function_i('0),
       .late_flags_i('0),
       .late_inside_o(unused_late),
+      .return_push_i((go_request || back) && go_works),
+      .return_qpn_i(go_qpn),
+      .return_function_i(go_function),
+      .return_joins_o(go_joins),
       .admit_o(request_admit),
       .admit_qpn_o(request_admit_qpn),
       .admit_function_o(request_admit_function),
@@ -454,7 +424,7 @@ module tx_sched #(
       .busy_o(request_busy)
   );
 
-  logic unused_stalls;
+  logic unused_stalls, unused_joins;
   logic [PlaceWidth-1:0] unused_stalled;
   logic [17:0] unused_works;
   tx_sched_turns #(
@@ -463,17 +433,17 @@ module tx_sched #(
       .clk_i,
       .rst_ni,
       .before_o(read_before),
-      .qpn_i({back_qpn, acknowledges_i.qpn[QpnWidth-1:0], left_qpn, left_qpn, command_qpn}),
+      .qpn_i({acknowledges_i.qpn[QpnWidth-1:0], left_qpn, left_qpn, command_qpn}),
       .function_i({
-        back_function[FunctionWidth-1:0], acknowledges_i.function_id[FunctionWidth-1:0], left_function[FunctionWidth-1:0],
+        acknowledges_i.function_id[FunctionWidth-1:0], left_function[FunctionWidth-1:0],
         {2 * FunctionWidth{1'b0}}
       }),
-      .erase_i({2'b00, left_erase, 1'b0, command_resets}),
-      .push_i({back_read, take_read, left_read, 2'b00}),
+      .erase_i({1'b0, left_erase, 1'b0, command_resets}),
+      .push_i({take_read, left_read, 2'b00}),
       .active_o(unused_read_active),
       .inside_o(read_inside),
-      .update_i({back_read, take_read, left_read, 2'b00}),
-      .flags_i({back_class, take_class, left_class, 4'b0}),
+      .update_i({take_read, left_read, 2'b00}),
+      .flags_i({take_class, left_class, 4'b0}),
       .head_i('0),
       .works_i('0),
       .waiting_o(read_waiting),
@@ -504,6 +474,10 @@ module tx_sched #(
       .late_function_i(again_function[FunctionWidth-1:0]),
       .late_flags_i(again_class),
       .late_inside_o(read_late_inside),
+      .return_push_i(go_read),
+      .return_qpn_i(go_qpn),
+      .return_function_i(go_read_function[FunctionWidth-1:0]),
+      .return_joins_o(unused_joins),
       .admit_o(read_admit),
       .admit_qpn_o(read_admit_qpn),
       .admit_function_o(read_admit_function),
@@ -541,12 +515,10 @@ module tx_sched #(
       .alone_o(alone),
       .before_i(request_before | read_before),
       .enter_i({
-        read_inside[4] || turn_inside[4], read_inside[3], turn_inside[3], turn_inside[2] || read_inside[2], turn_inside[1],
+        read_inside[3], turn_inside[3], turn_inside[2] || read_inside[2], turn_inside[1],
         turn_inside[0]
       }),
       .entering_i({
-        back_read ? back_function[FunctionWidth-1:0]
-                  : turn_function[4*FunctionWidth+:FunctionWidth],
         acknowledges_i.function_id[FunctionWidth-1:0],
         turn_function[3*FunctionWidth+:FunctionWidth],
         left_i.response ? left_function[FunctionWidth-1:0]
@@ -571,6 +543,93 @@ module tx_sched #(
       .busy_o(functions_busy)
   );
 
+  // Pauses
+  // ------------------------------------------------------------------------------------------
+
+  // Who stands aside: by the priority of the port's tag, if it has one, else by that of the path.
+  logic [7:0] halted;
+  logic [2:0] request_pcp, read_pcp, answer_pcp;
+  streams_pkg::sched_row_t request_path, answer_path;
+  streams_pkg::vport_share_t line_share, sender_share;
+  assign request_path = grant_row;
+  assign answer_path = answer_row;
+  assign halted = paused_i | crowded_i;
+  assign line_share = vports_i[line_function*ShareWidth+:ShareWidth];
+  assign sender_share = vports_i[sender*ShareWidth+:ShareWidth];
+  assign answer_pcp = line_share.has_vlan ? line_share.pcp : line_pcp;
+  assign request_pcp = sender_share.has_vlan ? sender_share.pcp : request_path.pcp;
+  assign read_pcp = sender_share.has_vlan ? sender_share.pcp : answer_path.pcp;
+  assign line_paused = halted[answer_pcp];
+  assign request_stops = request_chosen && packet && halted[request_pcp];
+  assign request_closed = request_chosen && packet && !request_stops && rate_closed;
+  assign request_grant = request_chosen && !request_stops && !request_closed;
+  assign read_stops = read_chosen && halted[read_pcp];
+  assign read_closed = read_chosen && !read_stops && rate_closed;
+  assign read_grant = read_chosen && !read_stops && !read_closed;
+  tx_sched_pauses i_pauses (
+      .clk_i,
+      .rst_ni,
+      .wait_i(back_first),
+      .halted_i(halted),
+      .request_i(request_stops),
+      .request_qpn_i(request_qpn),
+      .request_pcp_i(request_pcp),
+      .response_i(line_stops || read_stops),
+      .response_qpn_i(answer_qpn),
+      .response_pcp_i(line_stops ? answer_pcp : read_pcp),
+      .go_request_o(go_request),
+      .go_response_o(go_response),
+      .go_qpn_o(paused_qpn),
+      .busy_o(pauses_busy)
+  );
+  assign go_qpn = back ? back_qpn : paused_qpn;
+
+  // Rates of QPs, CNPs
+  // ------------------------------------------------------------------------------------------
+
+  logic cnps_full, cnps_busy, limit_taken, rates_busy, rate_closed, charges_push;
+  logic [$clog2(stages_pkg::RateControlNoteDepth+1)-1:0] charge_credits;
+  streams_pkg::limit_beat_t cnp_item;
+  streams_pkg::charge_beat_t charge;
+  assign answer_qpn = cnp ? cnp_item.qpn[QpnWidth-1:0] : response_qpn;
+  assign limits_ready_o = !cnps_full;
+  assign limit_taken = limits_valid_i && !cnps_full;
+  assign charges_push_o = charges_push;
+
+  tx_sched_cnps i_cnps (
+      .clk_i,
+      .rst_ni,
+      .full_o(cnps_full),
+      .push_i(limit_taken && limits_i.kind == streams_pkg::LimitCodeCnp),
+      .item_i(limits_i),
+      .halted_i(halted),
+      .room_i(direct_credits != '0),
+      .grant_o(cnp),
+      .first_o(cnp_item),
+      .busy_o(cnps_busy)
+  );
+
+  tx_sched_rates i_rates (
+      .clk_i,
+      .rst_ni,
+      .largest_i(largest_i[13:0]),
+      .period_i(clock_period_i[16:0]),
+      .set_i(limit_taken && limits_i.kind == streams_pkg::LimitCodeRate),
+      .item_i(limits_i),
+      .wait_i(pauses_busy),
+      .first_o(back_first),
+      .back_o(back),
+      .back_qpn_o(back_qpn),
+      .qpn_i(read_chosen ? read_qpn : request_qpn),
+      .closed_o(rate_closed),
+      .aside_i(read_closed || request_closed),
+      .packet_i(read_grant || (request_grant && packet)),
+      .bytes_i(cost),
+      .charge_o(charges_push),
+      .charged_o(charge),
+      .busy_o(rates_busy)
+  );
+
   // The packet
   // ------------------------------------------------------------------------------------------
 
@@ -579,10 +638,7 @@ module tx_sched #(
   logic [15:0] function_id;
   streams_pkg::packet_grant_t cut_payload;
   streams_pkg::direct_beat_t cut_direct;
-  streams_pkg::sched_row_t request_path, answer_path;
   streams_pkg::vport_share_t share;
-  assign request_path = grant_row;
-  assign answer_path = answer_row;
   assign response = cnp || answers || read_grant;
   assign cnp_sends = cnp && !answer_path.reset;
   assign sends = cnp_sends || answers || read_grant || (request_grant && packet);
@@ -597,6 +653,7 @@ module tx_sched #(
       .response_i(response),
       .cnp_i(cnp),
       .cnp_item_i(cnp_item),
+      .request_i(request_grant),
       .row_i(grant_row),
       .head_i(grant_head),
       .body_i(grant_body),
@@ -681,7 +738,7 @@ module tx_sched #(
   tx_sched_sent i_sent (
       .clk_i, .rst_ni,
       .credits_o(sent_credits), .push_i({grant_push, notes_push}),
-      .data_i({grant_note, {held_note, 3840'b0}, mark, {lost_note, 3840'b0}}),
+      .lost_i(lost_note), .mark_i(mark), .held_i(held_note), .granted_i(grant_note),
       .valid_o(sent_valid_o), .ready_i(sent_ready_i), .data_o(sent_o),
       .push_o(sent_push_o), .busy_o(sent_busy)
   );
@@ -727,7 +784,8 @@ module tx_sched #(
   );
 
   assign busy_o = steps_busy || responses_busy || line_valid || request_busy || read_busy ||
-      functions_busy || rates_busy || cnps_busy || payload_busy || direct_busy || sent_busy || arriving_q || slots_full;
+      functions_busy || pauses_busy || rates_busy || cnps_busy || payload_busy || direct_busy || sent_busy || arriving_q ||
+      slots_full;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin

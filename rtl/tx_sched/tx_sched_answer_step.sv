@@ -19,7 +19,8 @@ module tx_sched_answer_step #(
   logic [31:0] packets;
   assign is_read = first_i.kind == streams_pkg::AnswerKindRead;
   assign fetched = is_read && first_i.length != '0;
-  assign waits = row.count != '0 && !row.in_controls && !row.in_reads;
+  assign waits = row.count != '0 && !row.in_controls && !row.in_reads &&
+      !row.stopped;
   assign may = waits && (row.in_payload == '0 || fetched);
   assign controls_o = may && !is_read;
   assign reads_o = may && is_read;

@@ -23,6 +23,7 @@ module tx_sched_command #(
     next          = row;
     next.ipv6     = command_i.ipv6;
     next.has_vlan = command_i.has_vlan;
+    next.pcp      = command_i.pcp;
     resets_o      = 1'b0;
     enters_o      = 1'b0;
     case (command_i.state)

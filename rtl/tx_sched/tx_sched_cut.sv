@@ -14,6 +14,7 @@ module tx_sched_cut #(
     input streams_pkg::limit_beat_t cnp_item_i,  // which - cnps
 
     // A request
+    input logic                  request_i,      // it is one - top
     input logic [RowWidth-1:0]   row_i,          // its queue before - queues
     input logic [HeadWidth-1:0]  head_i,         // the work request - works
     input logic [BodyWidth-1:0]  body_i,         // its body - works
@@ -87,15 +88,12 @@ module tx_sched_cut #(
   end
 
   // The data segments; behind the last one are bytes of an earlier work request.
-  localparam int unsigned SegmentWidth = 8 * wqe_pkg::DataSegBytes;
-  localparam int unsigned Segments = 3840 / SegmentWidth;
-  logic [3839:0] segment_body, segments;
-  assign segment_body = datagram ? body_i[BodyWidth-1-8*AddressBytes-:3840]
-                                 : body_i[BodyWidth-1-:3840];
+  logic [3839:0] segments;
   always_comb begin
-    for (int unsigned i = 0; i < Segments; i++) begin
-      segments[SegmentWidth*(Segments-1-i)+:SegmentWidth] = 5'(i) < work.sge_count
-          ? segment_body[SegmentWidth*(Segments-1-i)+:SegmentWidth] : '0;
+    segments = '0;
+    if (request_i) begin
+      segments = datagram ? body_i[BodyWidth-1-8*AddressBytes-:3840] : body_i[BodyWidth-1-:3840];
+      segments = segments & ~({3840{1'b1}} >> {work.sge_count, 7'b0});
     end
   end
 
@@ -138,7 +136,7 @@ module tx_sched_cut #(
       end else begin
         payload_o.kind = streams_pkg::PacketKindAcknowledge;
       end
-    end else begin
+    end else if (request_i) begin
       payload_o.kind           = streams_pkg::PacketKindRequest;
       payload_o.trace_id       = work.trace_id;
       payload_o.function_id    = work.function_id;

@@ -2,7 +2,7 @@
 // rates. The model's sched_functions, cycle by cycle.
 //
 // In a cycle, each seeing what the one before did: the virtual ports change; functions get
-// something to send, for six reasons in turn; those that have lost what they had leave; those come
+// something to send, for five reasons in turn; those that have lost what they had leave; those come
 // back whose rate lets them; rounds begin; one function sends, out of turn or in its turn;
 // functions get something to send, for three more reasons.
 //
@@ -25,8 +25,8 @@ module tx_sched_functions #(
     output logic                            alone_o,    // nobody shares the wire - top
 
     input logic [    Functions-1:0] before_i,     // who has something to send, at first - turns
-    input logic [              5:0] enter_i,      // a function gets something, in this order - top
-    input logic [6*FunctionWidth-1:0] entering_i, // which - top
+    input logic [              4:0] enter_i,      // a function gets something, in this order - top
+    input logic [5*FunctionWidth-1:0] entering_i, // which - top
     input logic [    Functions-1:0] waiting_i,    // who has something to send by now - turns
 
     input  logic [    Functions-1:0] can_i,       // who can send - turns
@@ -49,10 +49,10 @@ module tx_sched_functions #(
   localparam int unsigned Urgencies = 2 ** UrgencyWidth;
   localparam int unsigned StampWidth = 64;
   localparam int unsigned OrderWidth = StampWidth - 8;
-  // Within a cycle: by number when the ports change, six singly, by number when rates let them in,
+  // Within a cycle: by number when the ports change, five singly, by number when rates let them in,
   // the one that has sent, three singly.
   localparam logic [7:0] Single = 8'(Functions);
-  localparam logic [7:0] Opened = Single + 8'd6;
+  localparam logic [7:0] Opened = Single + 8'd5;
   localparam logic [7:0] Sent = Opened + 8'(Functions);
 
   // The virtual ports
@@ -151,7 +151,7 @@ module tx_sched_functions #(
         end
       end
     end
-    for (int unsigned s = 0; s < 6; s++) begin
+    for (int unsigned s = 0; s < 5; s++) begin
       who = entering_i[s*FunctionWidth+:FunctionWidth];
       if (enter_i[s] && !listed[who] && !throttled[who]) begin
         if (open[who]) begin

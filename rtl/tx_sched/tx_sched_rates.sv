@@ -23,7 +23,8 @@ module tx_sched_rates #(
     input logic                     set_i,   // a rate comes - top
     input streams_pkg::limit_beat_t item_i,  // which - rate_control
 
-    input  logic                back_room_i, // a QP whose bucket is open can come back - top
+    input  logic                wait_i,      // others come back before those that wait here - top
+    output logic                first_o,     // but before them one that loses its rate - top
     output logic                back_o,      // a QP comes back - top
     output logic [QpnWidth-1:0] back_qpn_o,  // which - top
 
@@ -79,12 +80,11 @@ module tx_sched_rates #(
 
   logic [Slots-1:0] opened;
   logic [SlotWidth-1:0] back_slot;
-  logic released;
   assign opened = waits_q & open_q;
-  assign released = set_i && !limits && waits_q[set_slot];
+  assign first_o = set_i && !limits && waits_q[set_slot];
   always_comb begin
     back_slot = set_slot;
-    if (!released && opened != '0) begin
+    if (!first_o && opened != '0) begin
       for (int unsigned i = Slots; i > 0; i--) begin
         if (opened[i-1]) begin
           back_slot = SlotWidth'(i - 1);
@@ -92,7 +92,7 @@ module tx_sched_rates #(
       end
     end
   end
-  assign back_o = released || (opened != '0 && back_room_i);
+  assign back_o = first_o || (opened != '0 && !wait_i);
   assign back_qpn_o = owner_mem[back_slot];
 
   // The QP that would be granted

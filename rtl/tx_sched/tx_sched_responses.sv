@@ -37,20 +37,18 @@ module tx_sched_responses #(
     output logic [1:0]                  take_class_o, // what is to know of it there - turns
     output logic                        take_control_o, // it joins the line of acknowledges - line
 
-    input  logic                back_i,          // a QP comes back - rates
-    input  logic [QpnWidth-1:0] back_qpn_i,      // which - rates
-    output logic                back_read_o,     // it joins the line of READs - turns
-    output logic [15:0]         back_function_o, // whose it is - turns
-    output logic [1:0]          back_class_o,    // what is to know of it there - turns
-
     input logic line_i,  // somebody is in line for an acknowledge - line
     input  logic [QpnWidth-1:0]         line_qpn_i,   // who - line
     input  logic                        direct_room_i, // a credit for packet_builder - top
+    output logic [15:0]                 line_function_o,  // ... of which function - top
+    input  logic                        line_paused_i,    // its priority is paused - top
+    output logic                        line_stops_o,     // so it stands aside - top
     output logic used_o,  // the cycle is used: nobody has a turn - functions
     output logic                        answers_o,    // ... by a packet - cut
-    input  logic                        read_i,       // READ data is granted - pick
-    input  logic                        aside_i,      // READ data stands aside - top
-    input  logic [QpnWidth-1:0]         read_qpn_i,   // of which QP - pick
+    input  logic                        read_i,       // READ data is granted - top
+    input  logic                        read_stops_i,  // ... or would be, but for a pause - top
+    input  logic                        read_closed_i, // ... or but for its rate - top
+    input  logic [QpnWidth-1:0]         read_qpn_i,   // of which QP - turns
     output logic [QpnWidth-1:0]         granted_qpn_o, // the QP of the packet - cut
     output streams_pkg::response_beat_t granted_o,    // the response - cut
     output logic [23:0]                 packet_o,     // its packet's number - cut
@@ -60,6 +58,13 @@ module tx_sched_responses #(
     output logic [15:0]                 again_function_o, // whose it is - turns
     output logic [1:0]                  again_class_o,   // what is to know of it there - turns
     output logic                        again_control_o, // it joins the line of acknowledges - line
+
+    input  logic                        go_i,           // a QP comes back - top
+    input  logic                        go_stopped_i,   // its pause has ended - top
+    input  logic [QpnWidth-1:0]         go_qpn_i,       // of which QP - pauses
+    output logic                        go_read_o,      // it joins the line of READs - turns
+    output logic [15:0]                 go_function_o,  // whose it is - turns
+    output logic                        go_control_o,   // it joins that of acknowledges - line
 
     input  logic [QpnWidth-1:0]         admit_qpn_i,   // who comes into the line of READs - turns
     output logic [1:0]                  admit_class_o, // what is to know of him there - turns
@@ -219,37 +224,6 @@ module tx_sched_responses #(
   );
   assign take_next = joins ? take_held : take_lined;
 
-  function automatic logic [ItemWidth-1:0] item_of(input logic [SlotWidth-1:0] at,
-                                                  input logic take, input logic [SlotWidth-1:0] to,
-                                                  input logic [ItemWidth-1:0] taken,
-                                                  input logic [ItemWidth-1:0] held);
-    item_of = take && at == to ? taken : held;
-  endfunction
-
-  // A QP comes back that has stood aside, if READ data is what it has
-  // ------------------------------------------------------------------------------------------
-
-  streams_pkg::sched_answers_t back_row, back_next;
-  streams_pkg::response_beat_t back_first;
-  logic [SlotWidth-1:0] taken_slot;
-  logic back_reads, back_controls;
-  assign taken_slot = joins ? take_row.tail : slot;
-  assign back_row = take_i && take_qpn == back_qpn_i ? take_next :
-                    left_i && left_qpn == back_qpn_i ? left_next :
-                    reset_i && reset_qpn_i == back_qpn_i ? reset_next :
-                    known_q[back_qpn_i] ? row_mem[back_qpn_i] : '0;
-  assign back_first = item_of(back_row.head, take_i, taken_slot, item_i, item_mem[back_row.head]);
-  assign back_function_o = back_first.function_id;
-  assign back_read_o = back_i && back_reads;
-  tx_sched_answer_step i_back (
-      .row_i(back_row),
-      .first_i(back_first),
-      .row_o(back_next),
-      .controls_o(back_controls),
-      .reads_o(back_reads),
-      .class_o(back_class_o)
-  );
-
   // A packet is granted
   // ------------------------------------------------------------------------------------------
 
@@ -259,13 +233,11 @@ module tx_sched_responses #(
   logic [SlotWidth-1:0] grant_behind;
   logic stale_line, grants, controls_first, direct_saved, ends;
   logic [31:0] packets;
-  assign line_row = back_i && back_qpn_i == line_qpn_i ? back_next :
-                    take_i && take_qpn == line_qpn_i ? take_next :
+  assign line_row = take_i && take_qpn == line_qpn_i ? take_next :
                     left_i && left_qpn == line_qpn_i ? left_next :
                     reset_i && reset_qpn_i == line_qpn_i ? reset_next :
                     known_q[line_qpn_i] ? row_mem[line_qpn_i] : '0;
-  assign read_row = back_i && back_qpn_i == read_qpn_i ? back_next :
-                    take_i && take_qpn == read_qpn_i ? take_next :
+  assign read_row = take_i && take_qpn == read_qpn_i ? take_next :
                     left_i && left_qpn == read_qpn_i ? left_next :
                     reset_i && reset_qpn_i == read_qpn_i ? reset_next :
                     known_q[read_qpn_i] ? row_mem[read_qpn_i] : '0;
@@ -273,6 +245,14 @@ module tx_sched_responses #(
   assign granted_qpn_o = grant_qpn;
   assign grant_row = used_o ? line_row : read_row;
 
+  function automatic logic [ItemWidth-1:0] item_of(input logic [SlotWidth-1:0] at,
+                                                  input logic take, input logic [SlotWidth-1:0] to,
+                                                  input logic [ItemWidth-1:0] taken,
+                                                  input logic [ItemWidth-1:0] held);
+    item_of = take && at == to ? taken : held;
+  endfunction
+  logic [SlotWidth-1:0] taken_slot;
+  assign taken_slot = joins ? take_row.tail : slot;
   assign grant_behind = appends && take_row.count != '0 && take_row.tail == grant_row.head
       ? slot : next_mem[grant_row.head];
   assign line_first = item_of(line_row.head, take_i, taken_slot, item_i, item_mem[line_row.head]);
@@ -284,9 +264,11 @@ module tx_sched_responses #(
   assign controls_first = line_row.count != '0 && line_row.in_payload == '0 &&
       line_first.kind != streams_pkg::AnswerKindRead;
   assign stale_line = line_i && !controls_first;
-  assign answers_o = line_i && controls_first && direct_room_i &&
+  assign line_function_o = line_first.function_id;
+  assign line_stops_o = line_i && controls_first && line_paused_i;
+  assign answers_o = line_i && controls_first && !line_paused_i && direct_room_i &&
       (!line_first.saved || answer_room_o);
-  assign used_o = stale_line || answers_o;
+  assign used_o = stale_line || line_stops_o || answers_o;
   assign grants = answers_o || read_i;
   assign granted_o = grant_first;
   assign packet_o = grant_row.granted;
@@ -299,10 +281,13 @@ module tx_sched_responses #(
 
   always_comb begin
     grant_gone = grant_row;
-    if (read_i || aside_i) begin
+    if (read_i || read_stops_i || read_closed_i) begin
       grant_gone.in_reads = 1'b0;
     end else begin
       grant_gone.in_controls = 1'b0;
+    end
+    if (line_stops_o || read_stops_i) begin
+      grant_gone.stopped = 1'b1;
     end
     if (grants) begin
       grant_gone.granted = last_o ? '0 : grant_row.granted + 24'd1;
@@ -319,7 +304,7 @@ module tx_sched_responses #(
   assign grant_front = grants && last_o ? grant_second : grant_first;
   assign again_function_o = grant_front.function_id;
   logic again_reads, again_controls, moves;
-  assign moves = used_o || read_i;
+  assign moves = used_o || read_i || read_stops_i;
   assign again_read_o = moves && again_reads;
   assign again_control_o = moves && again_controls;
   tx_sched_answer_step i_again (
@@ -331,17 +316,47 @@ module tx_sched_responses #(
       .class_o(again_class_o)
   );
 
+  // Who waits for its rate stands in no line.
   streams_pkg::sched_answers_t grant_done;
   logic changes;
-  assign changes = moves || aside_i;
-  assign grant_done = aside_i ? grant_gone : grant_next;
+  assign changes = moves || read_closed_i;
+  assign grant_done = read_closed_i ? grant_gone : grant_next;
 
+  // A QP comes back: its pause has ended, or it may go on with its rate
+  // ------------------------------------------------------------------------------------------
+
+  streams_pkg::sched_answers_t go_row, go_freed, go_next;
+  streams_pkg::response_beat_t go_first;
+  logic go_reads, go_controls;
+  logic [1:0] unused_class;
+  assign go_row = changes && grant_qpn == go_qpn_i ? grant_done :
+                  take_i && take_qpn == go_qpn_i ? take_next :
+                  left_i && left_qpn == go_qpn_i ? left_next :
+                  reset_i && reset_qpn_i == go_qpn_i ? reset_next :
+                  known_q[go_qpn_i] ? row_mem[go_qpn_i] : '0;
+  assign go_first = item_of(go_row.head, take_i, taken_slot, item_i, item_mem[go_row.head]);
+  assign go_function_o = go_first.function_id;
+  assign go_read_o = go_i && go_reads;
+  assign go_control_o = go_i && go_controls;
+  always_comb begin
+    go_freed         = go_row;
+    go_freed.stopped = go_row.stopped && !go_stopped_i;
+  end
+  tx_sched_answer_step i_go (
+      .row_i(go_freed),
+      .first_i(go_first),
+      .row_o(go_next),
+      .controls_o(go_controls),
+      .reads_o(go_reads),
+      .class_o(unused_class)
+  );
+
+  // Who finds a place in the line of READs
   streams_pkg::sched_answers_t admit_row;
   streams_pkg::response_beat_t admit_first;
   logic unused_controls, unused_reads;
   logic [RowWidth-1:0] unused_row;
   assign admit_row = changes && grant_qpn == admit_qpn_i ? grant_done :
-                     back_i && back_qpn_i == admit_qpn_i ? back_next :
                      take_i && take_qpn == admit_qpn_i ? take_next :
                      left_i && left_qpn == admit_qpn_i ? left_next :
                      reset_i && reset_qpn_i == admit_qpn_i ? reset_next :
@@ -406,11 +421,11 @@ module tx_sched_responses #(
     if (take_i) begin
       row_mem[take_qpn] <= take_next;
     end
-    if (back_i) begin
-      row_mem[back_qpn_i] <= back_next;
-    end
     if (changes) begin
       row_mem[grant_qpn] <= grant_done;
+    end
+    if (go_i) begin
+      row_mem[go_qpn_i] <= go_next;
     end
   end
 
@@ -500,9 +515,6 @@ module tx_sched_responses #(
       if (take_i) begin
         known_q[take_qpn] <= 1'b1;
       end
-      if (back_i) begin
-        known_q[back_qpn_i] <= 1'b1;
-      end
       if (changes) begin
         known_q[grant_qpn] <= 1'b1;
       end
@@ -532,8 +544,7 @@ module tx_sched_responses #(
     end
   end
 
-  `CARILLON_ASSERT(!(used_o && (read_i || aside_i)))
-  `CARILLON_ASSERT(!(back_i && back_controls))
+  `CARILLON_ASSERT(!(used_o && (read_i || read_closed_i)))
   `CARILLON_ASSERT(!left_i || left_row.in_payload != '0)
 
 endmodule

@@ -26,10 +26,12 @@ module tx_sched_rows #(
     output logic [RowWidth-1:0] admit_row_o, // its row then - steps
     input  logic [QpnWidth-1:0] answer_qpn_i, // QP of a granted response - steps
     output logic [RowWidth-1:0] answer_row_o, // its row then - steps
-    input  logic [QpnWidth-1:0] back_qpn_i, // QP that comes back - steps
-    output logic [RowWidth-1:0] back_row_o, // its row then - steps
     input  logic [QpnWidth-1:0] take_qpn_i, // QP of a response that comes - steps
     output logic [RowWidth-1:0] take_row_o, // its row then - steps
+    input  logic [QpnWidth-1:0] line_qpn_i, // QP of the first in line for an acknowledge - steps
+    output logic [RowWidth-1:0] line_row_o, // its row then - steps
+    input  logic [QpnWidth-1:0] go_qpn_i, // QP that comes back - steps
+    output logic [RowWidth-1:0] go_row_o, // its row then - steps
     input  logic                command_i,     // that step writes it - steps
     input  logic [RowWidth-1:0] command_next_i, // what - steps
     input  logic                control_i,     // that step writes it - steps
@@ -109,17 +111,23 @@ module tx_sched_rows #(
     answer_row_o = known_q[answer_qpn_i] ? row_mem[answer_qpn_i] : initial_row;
     if (command_i && command_qpn_i == answer_qpn_i) answer_row_o = command_next_i;
   end
-  // Neither marks nor notes change what counts of it.
-  always_comb begin
-    back_row_o = known_q[back_qpn_i] ? row_mem[back_qpn_i] : initial_row;
-    if (command_i && command_qpn_i == back_qpn_i) back_row_o = command_next_i;
-    if (control_i && control_qpn_i == back_qpn_i) back_row_o = control_next_i;
-    if (left_i && left_qpn_i == back_qpn_i) back_row_o = left_next_i;
-    if (hold_i && hold_qpn_i == back_qpn_i) back_row_o = hold_next_i;
-  end
   always_comb begin
     take_row_o = known_q[take_qpn_i] ? row_mem[take_qpn_i] : initial_row;
     if (command_i && command_qpn_i == take_qpn_i) take_row_o = command_next_i;
+  end
+  always_comb begin
+    line_row_o = known_q[line_qpn_i] ? row_mem[line_qpn_i] : initial_row;
+    if (command_i && command_qpn_i == line_qpn_i) line_row_o = command_next_i;
+  end
+  always_comb begin
+    go_row_o = known_q[go_qpn_i] ? row_mem[go_qpn_i] : initial_row;
+    if (command_i && command_qpn_i == go_qpn_i) go_row_o = command_next_i;
+    if (control_i && control_qpn_i == go_qpn_i) go_row_o = control_next_i;
+    if (left_i && left_qpn_i == go_qpn_i) go_row_o = left_next_i;
+    if (hold_i && hold_qpn_i == go_qpn_i) go_row_o = hold_next_i;
+    if (mark_i && mark_qpn_i == go_qpn_i) go_row_o = mark_next_i;
+    if (note_i && note_qpn_i == go_qpn_i) go_row_o = note_next_i;
+    if (grant_i && grant_qpn_i == go_qpn_i) go_row_o = grant_next_i;
   end
 
   // Of one QP's rows the last counts.

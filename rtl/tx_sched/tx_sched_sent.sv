@@ -4,6 +4,7 @@
 
 module tx_sched_sent #(
     localparam int unsigned Width   = streams_pkg::SentBeatWidth,
+    localparam int unsigned NoteWidth = Width - 3840, // without data segments
     localparam int unsigned Depth   = stages_pkg::TxSchedDepth,
     localparam int unsigned Latency = stages_pkg::TxSchedLatency,
     localparam int unsigned PtrWidth = $clog2(Depth)
@@ -12,7 +13,10 @@ module tx_sched_sent #(
     input  logic               rst_ni,    // synchronous reset, active low
     output logic [PtrWidth:0]  credits_o, // room before this cycle - top
     input  logic [        3:0] push_i,    // notes come - top
-    input  logic [4*Width-1:0] data_i,    // what they say - top
+    input  logic [NoteWidth-1:0] lost_i,  // what they say - cut
+    input  logic [Width-1:0]   mark_i,    // - steps
+    input  logic [NoteWidth-1:0] held_i,  // - notes
+    input  logic [Width-1:0]   granted_i, // - cut
     output logic               valid_o,   // the front note is there - requester
     input  logic               ready_i,   // it is taken - requester
     output logic [  Width-1:0] data_o,    // what it says - requester
@@ -50,11 +54,20 @@ module tx_sched_sent #(
   always_ff @(posedge clk_i) begin
     logic [PtrWidth-1:0] at;
     at = write_q;
-    for (int unsigned i = 0; i < 4; i++) begin
-      if (push_i[i]) begin
-        mem[at] <= data_i[i*Width+:Width];
-        at = at + 1'b1;
-      end
+    if (push_i[0]) begin
+      mem[at] <= {lost_i, 3840'b0};
+      at = at + 1'b1;
+    end
+    if (push_i[1]) begin
+      mem[at] <= mark_i;
+      at = at + 1'b1;
+    end
+    if (push_i[2]) begin
+      mem[at] <= {held_i, 3840'b0};
+      at = at + 1'b1;
+    end
+    if (push_i[3]) begin
+      mem[at] <= granted_i;
     end
   end
 

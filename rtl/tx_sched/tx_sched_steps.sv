@@ -49,25 +49,22 @@ module tx_sched_steps #(
     output logic [NoteWidth-1:0]    held_note_o,     // the held one - sent
     output logic                    note_room_o,     // there is room to hold more - pick
 
-    output logic [     5*QpnWidth-1:0] turn_qpn_o,       // steps of the line: which QP - turns
-    output logic [5*FunctionWidth-1:0] turn_function_o,  // whose - turns
-    output logic [                4:0] turn_erase_o,     // it leaves - turns
-    output logic [                4:0] turn_push_o,      // it joins - turns
-    input  logic [                4:0] turn_active_i,    // it was in line - turns
-    output logic [                4:0] turn_update_o,    // what is to know of it is new - turns
-    output logic [   5*ClassWidth-1:0] turn_class_o,     // what - turns
-    output logic [    5*SlotWidth-1:0] turn_head_o,      // slot of the first work request - turns
-    output logic [    5*SlotWidth-1:0] turn_works_o,     // work requests that take slots - turns
+    output logic [     4*QpnWidth-1:0] turn_qpn_o,       // steps of the line: which QP - turns
+    output logic [4*FunctionWidth-1:0] turn_function_o,  // whose - turns
+    output logic [                3:0] turn_erase_o,     // it leaves - turns
+    output logic [                3:0] turn_push_o,      // it joins - turns
+    input  logic [                3:0] turn_active_i,    // it was in line - turns
+    output logic [                3:0] turn_update_o,    // what is to know of it is new - turns
+    output logic [   4*ClassWidth-1:0] turn_class_o,     // what - turns
+    output logic [    4*SlotWidth-1:0] turn_head_o,      // slot of the first work request - turns
+    output logic [    4*SlotWidth-1:0] turn_works_o,     // work requests that take slots - turns
     input logic [ 17:0] parked_works_i,  // works of those that have left the line - pick
     output logic [               10:0] works_o,          // work requests held - top
     output logic [               17:0] held_o,           // of those, how many take slots - top
 
-    input  logic                back_i,      // a QP comes back - rates
-    input  logic [QpnWidth-1:0] back_qpn_i,  // which - rates
-    input  logic                aside_i,     // the QP of a grant stands aside - top
-
-    input  logic                  grant_i,            // a request is granted - pick
-    input  logic [  QpnWidth-1:0] grant_qpn_i,        // of which QP - pick
+    input  logic                  grant_i,            // a request is granted - top
+    input  logic                  stop_i,             // ... or would be, but for a pause - top
+    input  logic [  QpnWidth-1:0] grant_qpn_i,        // of which QP - turns
     output logic [  RowWidth-1:0] grant_row_o,        // its queue before - cut
     output logic [ HeadWidth-1:0] grant_head_o,       // the work request - cut
     output logic [        8191:0] grant_body_o,       // its body - cut
@@ -94,6 +91,12 @@ module tx_sched_steps #(
 
     input  logic [  QpnWidth-1:0] answer_qpn_i,   // QP of a granted response - responses
     output logic [  RowWidth-1:0] answer_row_o,   // its send queue - cut
+    input  logic [  QpnWidth-1:0] line_qpn_i,     // the first in line for an acknowledge - line
+    output logic [           2:0] line_pcp_o,     // priority of its path - top
+    input  logic [  QpnWidth-1:0] go_qpn_i,       // whose pause has ended - pauses
+    output logic                  go_works_o,     // it has work requests - top
+    output logic [FunctionWidth-1:0] go_function_o,  // whose it is - turns
+    input  logic                  go_joins_i,     // it comes back into its line - turns
     input  logic [  QpnWidth-1:0] admit_qpn_i,    // who finds a place - turns
     output logic [ClassWidth-1:0] admit_class_o,  // what is to know of him - turns
     output logic [ SlotWidth-1:0] admit_head_o,   // - turns
@@ -110,10 +113,13 @@ module tx_sched_steps #(
   assign control_qpn = control_item_i.qpn[QpnWidth-1:0];
   assign left_qpn = left_item_i.qpn[QpnWidth-1:0];
   assign hold_qpn = work_item_i.qpn[QpnWidth-1:0];
-  assign turn_qpn_o = {back_qpn_i, hold_qpn, left_qpn, control_qpn, command_qpn};
+  assign turn_qpn_o = {hold_qpn, left_qpn, control_qpn, command_qpn};
 
   streams_pkg::sched_row_t command_row, control_row, left_row, hold_row, mark_row, note_row;
-  streams_pkg::sched_row_t grant_row, admit_row, take_row, back_row;
+  streams_pkg::sched_row_t grant_row, admit_row, take_row, line_row, go_row;
+  assign line_pcp_o = line_row.pcp;
+  assign go_works_o = go_row.works != '0;
+  assign go_function_o = go_row.function_id[FunctionWidth-1:0];
   streams_pkg::sched_row_t command_done, control_done, left_done, hold_done, grant_done;
   streams_pkg::sched_row_t command_next, control_next, left_next;
   streams_pkg::sched_row_t mark_next, note_next, grant_next;
@@ -151,10 +157,12 @@ module tx_sched_steps #(
       .admit_row_o(admit_row),
       .answer_qpn_i,
       .answer_row_o,
-      .back_qpn_i,
-      .back_row_o(back_row),
       .take_qpn_i,
       .take_row_o(take_row),
+      .line_qpn_i,
+      .line_row_o(line_row),
+      .go_qpn_i,
+      .go_row_o(go_row),
       .command_i,
       .command_next_i(command_next),
       .control_i,
@@ -177,8 +185,8 @@ module tx_sched_steps #(
   // The steps
   // ------------------------------------------------------------------------------------------
 
-  logic [9*HeadWidth-1:0] heads;
-  logic [9*SlotWidth-1:0] behind;
+  logic [8*HeadWidth-1:0] heads;
+  logic [8*SlotWidth-1:0] behind;
   logic command_resets, command_enters, control_drops, control_refetches, control_enters;
   logic left_marks, left_in_head, left_sends, left_holds, left_behind, left_lines_up, left_enters;
   logic left_adds, hold_holds, hold_behind, hold_enters, covered;
@@ -359,7 +367,7 @@ module tx_sched_steps #(
   // What is to know of those that have changed
   // ------------------------------------------------------------------------------------------
 
-  logic [ClassWidth-1:0] command_class, control_class, left_class, hold_class, back_class;
+  logic [ClassWidth-1:0] command_class, control_class, left_class, hold_class;
   tx_sched_class i_command_class (
       .row_i(command_next), .head_i(heads[0*HeadWidth+:HeadWidth]), .port_mtu_i, .window_i,
       .class_o(command_class)
@@ -376,20 +384,13 @@ module tx_sched_steps #(
       .row_i(hold_done), .head_i(heads[4*HeadWidth+:HeadWidth]), .port_mtu_i, .window_i,
       .class_o(hold_class)
   );
-  tx_sched_class i_back_class (
-      .row_i(back_row), .head_i(heads[8*HeadWidth+:HeadWidth]), .port_mtu_i, .window_i,
-      .class_o(back_class)
-  );
   tx_sched_class i_admit_class (
       .row_i(admit_row), .head_i(heads[7*HeadWidth+:HeadWidth]), .port_mtu_i, .window_i,
       .class_o(admit_class_o)
   );
-  assign turn_class_o = {back_class, hold_class, left_class, control_class, command_class};
-  assign turn_head_o = {
-    back_row.head, hold_done.head, left_next.head, control_next.head, command_next.head
-  };
+  assign turn_class_o = {hold_class, left_class, control_class, command_class};
+  assign turn_head_o = {hold_done.head, left_next.head, control_next.head, command_next.head};
   assign turn_works_o = {
-    back_row.draining ? 11'd0 : back_row.works,
     hold_done.draining ? 11'd0 : hold_done.works, left_next.draining ? 11'd0 : left_next.works,
     control_next.draining ? 11'd0 : control_next.works,
     command_next.draining ? 11'd0 : command_next.works
@@ -398,18 +399,17 @@ module tx_sched_steps #(
   assign slots_o = grant_next.draining ? '0 : grant_next.works;
   assign admit_head_o = admit_row.head;
   assign admit_works_o = admit_row.draining ? '0 : admit_row.works;
-  assign turn_update_o = {back_i, work_i, left_i, control_i, command_i};
+  assign turn_update_o = {work_i, left_i, control_i, command_i};
   assign turn_function_o = {
-    back_row.function_id[FunctionWidth-1:0],
     hold_done.function_id[FunctionWidth-1:0], left_next.function_id[FunctionWidth-1:0],
     control_next.function_id[FunctionWidth-1:0], command_next.function_id[FunctionWidth-1:0]
   };
   assign turn_erase_o = {
-    2'b00, left_i && left_in_head && left_next.works == '0, control_i && control_drops,
+    1'b0, left_i && left_in_head && left_next.works == '0, control_i && control_drops,
     command_resets_o
   };
   assign turn_push_o = {
-    back_i && back_row.works != '0, work_i && hold_enters, left_i && left_enters && left_next.works != '0,
+    work_i && hold_enters, left_i && left_enters && left_next.works != '0,
     control_i && control_enters && control_next.works != '0,
     command_i && command_enters && command_next.works != '0
   };
@@ -439,11 +439,12 @@ module tx_sched_steps #(
       .free_late_i(grant_i && grant_ends),
       .free_slot_i(grant_row.head),
       .read_slot_i({
-        back_row.head, admit_row.head, grant_next.head, grant_row.head, hold_done.head, left_next.head,
+        admit_row.head, grant_next.head, grant_row.head, hold_done.head, left_next.head,
         left_row.head, control_next.head, command_next.head
       }),
       .read_o(heads),
       .behind_o(behind),
+      .body_i(grant_i),
       .body_slot_i(grant_row.head),
       .body_o(grant_body_o)
   );
@@ -477,15 +478,15 @@ module tx_sched_steps #(
       held_delta = held_delta - slots_of(hold_row.draining, hold_row.works, turn_active_i[3]) +
           slots_of(hold_done.draining, hold_done.works, turn_active_i[3] || turn_push_o[3]);
     end
-    if (turn_push_o[4] && !turn_active_i[4]) begin
-      held_delta = held_delta + slots_of(back_row.draining, back_row.works, 1'b1);
-    end
-    if (aside_i) begin
-      held_delta = held_delta - slots_of(grant_row.draining, grant_row.works, 1'b1);
-    end
     if (grant_i) begin
       held_delta = held_delta - slots_of(grant_row.draining, grant_row.works, 1'b1) +
           slots_of(grant_next.draining, grant_next.works, 1'b1);
+    end
+    if (stop_i) begin
+      held_delta = held_delta - slots_of(grant_row.draining, grant_row.works, 1'b1);
+    end
+    if (go_joins_i) begin
+      held_delta = held_delta + slots_of(go_row.draining, go_row.works, 1'b1);
     end
   end
 

@@ -2,9 +2,9 @@
 // choice, and a stamp each, in the order in which they joined. Who finds no place waits outside. The
 // model's turn_lists.
 //
-// In a cycle: up to five QPs leave or join in turn; one is chosen, leaves or goes to the back,
-// while others leave that cannot go on; one more joins; the one that waits longest outside comes
-// in.
+// In a cycle: up to four QPs leave or join in turn; one is chosen, leaves or goes to the back,
+// while others leave that cannot go on; one more joins; one comes back and waits outside; the one that
+// waits longest outside comes in.
 //
 // Stamps count the cycles in which somebody joined since the line was empty, so they do not wrap.
 `include "assertions.svh"
@@ -19,7 +19,7 @@ module tx_sched_turns #(
     localparam int unsigned PlaceWidth    = $clog2(Places),
     localparam int unsigned CountWidth    = $clog2(Places + 1),
     localparam int unsigned SlotWidth     = 11,
-    localparam int unsigned Steps         = 5
+    localparam int unsigned Steps         = 4
 ) (
     input logic clk_i,  // core clock
     input logic rst_ni, // synchronous reset, active low
@@ -69,6 +69,11 @@ module tx_sched_turns #(
     input  logic [        Flags-1:0] late_flags_i,     // what is to know of it - top
     output logic                     late_inside_o,    // it has come into a place - functions
 
+    input  logic                     return_push_i,      // one comes back, outside - top
+    input  logic [     QpnWidth-1:0] return_qpn_i,       // which - pauses
+    input  logic [FunctionWidth-1:0] return_function_i,  // whose it is - top
+    output logic                     return_joins_o,     // it was not there - top
+
     output logic                     admit_o,           // one comes in from outside - functions
     output logic [     QpnWidth-1:0] admit_qpn_o,       // which - top
     output logic [FunctionWidth-1:0] admit_function_o,  // whose it is - functions
@@ -106,9 +111,10 @@ module tx_sched_turns #(
   // ------------------------------------------------------------------------------------------
 
   logic [Steps-1:0] outside_before, queued_before;
-  logic late_outside_before, late_queued_before;
+  logic late_outside_before, late_queued_before, return_outside_before, return_queued_before;
   logic [Steps-1:0] outside_done, queued_done, queues, changes;
-  logic late_outside, late_queued, late_queues, outside_waits, outside_busy;
+  logic late_outside, late_queued, late_queues, return_outside, return_queued, return_queues;
+  logic outside_waits, outside_busy;
 
   logic [Places-1:0] valid;
   logic [QpnWidth-1:0] qpn[Places];
@@ -275,7 +281,7 @@ module tx_sched_turns #(
   assign leaves = chosen_o && !stays_i;
   always_comb begin
     logic [PlaceWidth-1:0] at;
-    logic placed, outside, queued;
+    logic placed, outside, queued, returned;
     valid_next     = valid;
     taken_next     = taken;
     count_next     = count;
@@ -302,6 +308,20 @@ module tx_sched_turns #(
       some_next[sender_i] = count_next[sender_i*CountWidth+:CountWidth] != '0;
     end
     after_o = some_next;
+
+    at             = place_mem[return_qpn_i];
+    returned       = valid_q[at] && qpn_q[at] == return_qpn_i;
+    return_outside = return_outside_before;
+    return_queued  = return_queued_before;
+    for (int unsigned s = 0; s < Steps; s++) begin
+      if (qpn_i[s*QpnWidth+:QpnWidth] == return_qpn_i) begin
+        at             = place[s*PlaceWidth+:PlaceWidth];
+        returned       = here[s];
+        return_outside = outside_done[s];
+        return_queued  = queued_done[s];
+      end
+    end
+    returned = returned && valid_next[at];
 
     at      = place_mem[late_qpn_i];
     placed  = valid_q[at] && qpn_q[at] == late_qpn_i;
@@ -343,6 +363,19 @@ module tx_sched_turns #(
     late_outside = outside;
     late_queued  = queued;
 
+    if (late_push_i && late_qpn_i == return_qpn_i) begin
+      returned       = returned || late_inside_o;
+      return_outside = outside;
+      return_queued  = queued;
+    end
+    return_joins_o = return_push_i && !returned && !return_outside;
+    return_queues  = return_joins_o && !return_queued;
+    if (return_joins_o) begin
+      return_outside = 1'b1;
+      return_queued  = 1'b1;
+      waits_late     = 1'b1;
+    end
+
     pops        = waits_late && taken_next != CountWidth'(Places);
     admit_place = '0;
     if (pops) begin
@@ -356,7 +389,7 @@ module tx_sched_turns #(
 
   tx_sched_outside #(
       .Early(Steps),
-      .Late(1),
+      .Late(2),
       .FunctionWidth(FunctionWidth)
   ) i_outside (
       .clk_i,
@@ -364,15 +397,15 @@ module tx_sched_turns #(
       .early_qpn_i(qpn_i),
       .early_outside_o(outside_before),
       .early_queued_o(queued_before),
-      .late_qpn_i,
-      .late_outside_o(late_outside_before),
-      .late_queued_o(late_queued_before),
-      .change_i({late_push_i, changes}),
-      .outside_i({late_outside, outside_done}),
-      .queued_i({late_queued, queued_done}),
-      .queue_i({late_queues, queues}),
-      .push_i({late_push_i, push_i}),
-      .function_i({late_function_i, function_i}),
+      .late_qpn_i({return_qpn_i, late_qpn_i}),
+      .late_outside_o({return_outside_before, late_outside_before}),
+      .late_queued_o({return_queued_before, late_queued_before}),
+      .change_i({return_push_i, late_push_i, changes}),
+      .outside_i({return_outside, late_outside, outside_done}),
+      .queued_i({return_queued, late_queued, queued_done}),
+      .queue_i({return_queues, late_queues, queues}),
+      .push_i({return_joins_o, late_push_i, push_i}),
+      .function_i({return_function_i, late_function_i, function_i}),
       .waits_o(outside_waits),
       .pop_i(pops),
       .admit_o,

@@ -34,10 +34,11 @@ module tx_sched_works #(
     input  logic                   free_late_i,   // one more comes free - queues
     input  logic [  SlotWidth-1:0] free_slot_i,   // which - queues
 
-    input  logic [9*SlotWidth-1:0] read_slot_i,  // of nine slots - queues
-    output logic [9*HeadWidth-1:0] read_o,       // the fields, newly held ones included - queues
-    output logic [9*SlotWidth-1:0] behind_o,     // what is behind it - queues
-    input  logic [  SlotWidth-1:0] body_slot_i,  // of one more slot - queues
+    input  logic [8*SlotWidth-1:0] read_slot_i,  // of eight slots - queues
+    output logic [8*HeadWidth-1:0] read_o,       // the fields, newly held ones included - queues
+    output logic [8*SlotWidth-1:0] behind_o,     // what is behind it - queues
+    input  logic                   body_i,       // one more slot is looked at - top
+    input  logic [  SlotWidth-1:0] body_slot_i,  // which - queues
     output logic [512*BodyBeats-1:0] body_o      // the body, first byte at the top - cut
 );
 
@@ -76,7 +77,7 @@ module tx_sched_works #(
     logic [511:0] body_mem[Slots];
     logic now;
     assign now = writes && write_beat == 4'(b);
-    assign body_o[512*(BodyBeats-1-b)+:512] =
+    assign body_o[512*(BodyBeats-1-b)+:512] = !body_i ? '0 :
         now && write_slot == body_slot_i ? beat_i.data : body_mem[body_slot_i];
     always_ff @(posedge clk_i) begin
       if (now) begin
@@ -85,10 +86,10 @@ module tx_sched_works #(
     end
   end
 
-  for (genvar r = 0; r < 9; r++) begin : gen_read
+  for (genvar r = 0; r < 8; r++) begin : gen_read
     logic [SlotWidth-1:0] at;
     assign at = read_slot_i[r*SlotWidth+:SlotWidth];
-    // Only the last five see what is held in this cycle.
+    // Only the last four see what is held in this cycle.
     assign read_o[r*HeadWidth+:HeadWidth] =
         r >= 4 && held_i && at == slot_o ? fields : head_mem[at];
     assign behind_o[r*SlotWidth+:SlotWidth] =
