@@ -124,6 +124,20 @@ TEST_P(tx_mac_pause, a_frame_that_has_begun_is_not_stopped) {
   bench.context.check_drained();
 }
 
+TEST_P(tx_mac_pause, a_frame_is_counted_when_it_goes_and_not_when_it_is_put_aside) {
+  pause(5, bit(3));
+  send(10, 3, 100);
+  send(10, 4, 60);
+  run_to(300);
+  EXPECT_EQ(bench.count(counter::TxPackets), 1U);
+  EXPECT_EQ(bench.count(counter::TxBytes), 60U);
+  pause(400, 0);
+  run_to(600);
+  EXPECT_EQ(bench.count(counter::TxPackets), 2U);
+  EXPECT_EQ(bench.count(counter::TxBytes), 160U);
+  bench.context.check_drained();
+}
+
 TEST_P(tx_mac_pause, what_was_put_aside_goes_before_what_comes) {
   pause(5, bit(3));
   for (unsigned i = 0; i < 4; ++i) {
