@@ -14,6 +14,12 @@ constexpr std::uint8_t bit_of(unsigned priority) {
   return static_cast<std::uint8_t>(1U << priority);
 }
 
+/// When a frame begins, so that a rate made of it is one of the wire.
+void count_sent(counter_block& counters, const frame_item& item) {
+  counters.add_for(item.function, counter::TxPackets);
+  counters.add_for(item.function, counter::TxBytes, item.length);
+}
+
 }  // namespace
 
 // The rules
@@ -119,9 +125,8 @@ void tx_mac_rules::on_control(cycle_t t, const frame_item& item) {
 
 void tx_mac_rules::on_frame(cycle_t t, const frame_item& item) {
   look(t);
-  nic_.counters.add_for(item.function, counter::TxPackets);
-  nic_.counters.add_for(item.function, counter::TxBytes, item.length);
   if ((view_.paused & bit_of(item.priority)) == 0) {
+    count_sent(nic_.counters, item);
     begin(t, item);
     return;
   }
@@ -141,6 +146,7 @@ void tx_mac_rules::resume(cycle_t t) {
     waiting_ &= static_cast<std::uint8_t>(~bit_of(priority));
   }
   out.frame.trace = out.history.wait_until(nic_.context, site_, t);
+  count_sent(nic_.counters, out.frame);
   begin(t, std::move(out.frame));
 }
 

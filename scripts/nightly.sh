@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What takes too long for every change: many seeds of every twin in lockstep, with what flops and
 # memories hold before they are written, and every X, drawn at random; the audit of `busy_o`; every
-# scenario; the fuzzers for longer.
+# scenario; the table of congestion control; the fuzzers for longer.
 # Usage: scripts/nightly.sh [SEEDS] [TRANSACTIONS]   (default: 20 seeds of 100000)
 # build/nightly/lockstep_<seed>.xml are the verdicts as JUnit XML. The first failure does not end it.
 set -uo pipefail
@@ -35,6 +35,7 @@ for ((seed = 1; seed <= seeds; ++seed)); do
 done
 
 ctest --test-dir "$build" -j "$jobs" --output-on-failure || failed+=(tests)
+CARILLON_BINARY="$build/carillon" scripts/dcqcn_table.py --jobs "$jobs" || failed+=(congestion)
 scripts/fuzz.sh --seconds "${FUZZ_SECONDS:-600}" || failed+=(fuzz)
 
 if [ "${#failed[@]}" -gt 0 ]; then
