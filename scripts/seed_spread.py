@@ -39,8 +39,8 @@ def main():
         expected = dict(figures(tomllib.load(file).get("expect", {})))
     with ThreadPoolExecutor(given.jobs) as pool:
         runs = list(pool.map(
-            lambda seed: scenario_runs.run(given.binary, given.scenario, "--seed", str(seed), *options),
-            range(1, given.seeds + 1)))
+            lambda seed: scenario_runs.run(given.binary, given.scenario, "--seed", str(seed),
+                                           *options), range(1, given.seeds + 1)))
     width = max(len(".".join(path)) for path in expected)
     print(f"{'figure':{width}}  expected     mean       sd    least greatest")
     for path, wanted in expected.items():
