@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Runs a scenario with many seeds and prints how the figures of its [expect] spread.
 
-  scripts/seed_spread.py scenarios/latency_table.toml --seeds 20
+  scripts/seed_spread.py scenarios/latency_table.toml --seeds 20 --jobs 2
 
 Of each figure: what is expected, and the mean, standard deviation, least and greatest of the runs.
 """
@@ -9,6 +9,7 @@ Of each figure: what is expected, and the mean, standard deviation, least and gr
 import argparse
 import statistics
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 
 import scenario_runs
 
@@ -32,11 +33,14 @@ def look_up(summary, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=20, help="1 to this (20)")
+    parser.add_argument("--jobs", type=int, default=1, help="runs at the same time (1)")
     given, options = scenario_runs.arguments(parser)
     with open(given.scenario, "rb") as file:
         expected = dict(figures(tomllib.load(file).get("expect", {})))
-    runs = [scenario_runs.run(given.binary, given.scenario, "--seed", str(seed), *options)
-            for seed in range(1, given.seeds + 1)]
+    with ThreadPoolExecutor(given.jobs) as pool:
+        runs = list(pool.map(
+            lambda seed: scenario_runs.run(given.binary, given.scenario, "--seed", str(seed),
+                                           *options), range(1, given.seeds + 1)))
     width = max(len(".".join(path)) for path in expected)
     print(f"{'figure':{width}}  expected     mean       sd    least greatest")
     for path, wanted in expected.items():

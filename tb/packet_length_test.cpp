@@ -52,6 +52,11 @@ TEST(packet_length, is_that_of_all_headers_of_its_opcode) {
   EXPECT_EQ(bytes(answer(packet_source::read_response, 1024, false, false)), Around + 1024);
 }
 
+TEST(packet_length, of_a_small_write_is_the_published_one) {
+  EXPECT_EQ(wire_bytes(request(Write, 28), false, false), 126U);
+  EXPECT_EQ(wire_bytes(request(Write, 29), false, false), 130U) << "padded to 32";
+}
+
 TEST(packet_length, counts_pad_the_longer_headers_and_the_smallest_frame) {
   EXPECT_EQ(wire_bytes(request(Write, 4094), false, false), Around + 16 + 4096);
   EXPECT_EQ(wire_bytes(request(Write, 4096), true, false), Around + 20 + 16 + 4096);

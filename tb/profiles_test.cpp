@@ -8,6 +8,8 @@
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <map>
+#include <set>
 #include <string>
 
 #include "cli/scenario_loader.h"
@@ -113,6 +115,58 @@ TEST(profiles, of_the_cx7_fits_two_parameters) {
   for (const char* name : {"wire.rate_gbps", "wire.delay_ps", "host.memory_read_ps"}) {
     EXPECT_EQ(set_by.count(name), 1U) << name;
   }
+}
+
+/// Parameters whose values differ.
+std::set<std::string> differences(const parameters& a, const parameters& b) {
+  std::set<std::string> found;
+  for (const param_desc& each : ParamTable) {
+    if (get_param(a, each.name) != get_param(b, each.name)) {
+      found.emplace(each.name);
+    }
+  }
+  return found;
+}
+
+TEST(profiles, of_the_cx7_at_400_gbps_differs_from_that_at_200_in_one_fitted_parameter_of_the_nic) {
+  scenario_overrides slower;
+  slower.profile = "cx7-200g";
+  scenario_overrides faster;
+  faster.profile = "cx7-400g";
+  const auto params = [](const scenario_overrides& overrides) {
+    return parse_scenario("[workload]\n", "s.toml", overrides).points.front().params;
+  };
+  // The port, the base path; and of the host, for the latency table.
+  EXPECT_EQ(differences(params(slower), params(faster)),
+            (std::set<std::string>{"wire.rate_gbps", "wire.delay_ps", "cpu.noise_interval_ps",
+                                   "cpu.noise_duration_ps", "numa.load_permille", "numa.queue_ps",
+                                   "sharing.preempted_permille", "iommu.scattered"}));
+}
+
+TEST(latency_table, has_rows_by_doorbell_that_differ_in_placement_and_sharing_alone) {
+  const scenario table = load_scenario("scenarios/latency_table.toml", {});
+  const std::map<std::string, std::set<std::string>> rows = {
+      {"host", {}},
+      {"vf_aligned", {"iommu.enabled"}},
+      {"vf_cross_numa", {"iommu.enabled", "host.core_node", "host.memory_node"}},
+      {"shared_device", {"sharing.tenants"}},
+  };
+  const run_point& host = table.points.front();
+  std::size_t seen = 0;
+  for (const run_point& each : table.points) {
+    const auto row = rows.find(each.label);
+    if (row == rows.end()) {
+      continue;
+    }
+    ++seen;
+    SCOPED_TRACE(each.label);
+    EXPECT_EQ(differences(host.params, each.params), row->second);
+    EXPECT_TRUE(each.params.cpu.noise);
+    ASSERT_TRUE(each.perftest.has_value());
+    EXPECT_EQ(each.perftest->submit, perftest_submit::doorbell);
+    EXPECT_TRUE(each.perftest->inlined());
+  }
+  EXPECT_EQ(seen, rows.size());
 }
 
 TEST(profiles, that_do_not_exist_are_refused_with_those_that_do) {
