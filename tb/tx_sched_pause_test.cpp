@@ -72,8 +72,9 @@ TEST_P(tx_sched_pause, a_paused_priority_gets_no_grants_and_others_do) {
   pause(300, 0);
   run_to(600);
   EXPECT_EQ(granted(Third), 10);
-  // It is seen in 301, and granted then: 5 cycles to the next stage.
-  EXPECT_EQ(payload->items[10].visible, 306U);
+  // It is seen in 301, at whose end the QP is back in line, and granted in 302: 5 cycles to the next
+  // stage.
+  EXPECT_EQ(payload->items[10].visible, 307U);
   EXPECT_EQ(waited_for(bench.context.trace, payload->items[10].item.trace, "pause"), 290000U);
   finish();
 }
@@ -91,6 +92,45 @@ TEST_P(tx_sched_pause, a_message_stops_between_two_packets) {
   for (std::uint32_t i = 0; i < 20; ++i) {
     EXPECT_EQ(payload->items[i].item.psn, i) << "none is lost and none comes twice";
   }
+  finish();
+}
+
+TEST_P(tx_sched_pause, a_qp_that_stands_aside_costs_its_turn_and_no_more) {
+  // Packets of a whole MTU go in turn, one a cycle.
+  works.at(10, of(Third, 20));
+  works.at(11, of(Fourth, 20));
+  pause(20, bit(3));
+  run_to(200);
+  EXPECT_EQ(granted(Fourth), 20);
+  std::vector<cycle_t> gaps;
+  for (std::size_t i = 1; i < payload->items.size(); ++i) {
+    if (const cycle_t gap = payload->items[i].visible - payload->items[i - 1].visible; gap != 1) {
+      gaps.push_back(gap);
+    }
+  }
+  EXPECT_EQ(gaps, std::vector<cycle_t>{2});
+  pause(200, 0);
+  run_to(400);
+  EXPECT_EQ(granted(Third), 20);
+  finish();
+}
+
+TEST_P(tx_sched_pause, who_comes_back_goes_to_the_end_of_the_round) {
+  works.at(10, of(Third, 20));
+  works.at(11, of(Fourth, 100));
+  pause(20, bit(3));
+  pause(40, 0);
+  run_to(60);
+  // In turn again: seen in 41, at whose end it is the last of two.
+  std::vector<std::uint32_t> qpns;
+  for (const auto& each : payload->items) {
+    if (each.visible >= 47 && each.visible < 51) {
+      qpns.push_back(each.item.qpn);
+    }
+  }
+  EXPECT_EQ(qpns, (std::vector<std::uint32_t>{Fourth, Third, Fourth, Third}));
+  run_to(400);
+  EXPECT_EQ(granted(Third), 20);
   finish();
 }
 
@@ -208,7 +248,7 @@ TEST_P(tx_sched_pause, many_qps_come_back_one_a_cycle) {
   ASSERT_EQ(payload->items.size(), Qps);
   for (std::uint32_t i = 0; i < Qps; ++i) {
     EXPECT_EQ(payload->items[i].item.qpn, 0x100 + i);
-    EXPECT_EQ(payload->items[i].visible, 406U + i);
+    EXPECT_EQ(payload->items[i].visible, 407U + i);  // back in line at the end of 401 + i
   }
   finish();
 }

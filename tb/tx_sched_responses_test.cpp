@@ -66,6 +66,19 @@ TEST_P(tx_sched_bench, read_data_is_cut_into_packets_of_one_mtu) {
   finish();
 }
 
+TEST_P(tx_sched_bench, read_data_without_room_does_not_keep_out_another_qps) {
+  plain_sinks(50);  // payload_dma takes a packet in 50 cycles, so its 16 credits are gone soon
+  acknowledges.at(10, read_of(Qp, 0, 30 * 1024));
+  acknowledges.at(40, read_of(OtherQp, 7, 0));
+  bench.run(60);
+  ASSERT_EQ(direct->items.size(), 1U);
+  EXPECT_EQ(direct->items[0].item.qpn, OtherQp);
+  EXPECT_EQ(direct->items[0].visible, 46U);
+  bench.run(2000);
+  EXPECT_EQ(payload->items.size(), 30U);
+  finish();
+}
+
 TEST_P(tx_sched_bench, acknowledges_go_before_read_data_and_that_before_requests) {
   plain_sinks();
   works.at(10, fetched(0x30, 20 * 1024, Mtu1024));     // granted from 11 on

@@ -110,7 +110,6 @@ std::optional<work_item> tx_sched_traffic::make_work() {
       work.length = 0;
     }
   }
-  from.least = 0;
   work.opcode = static_cast<std::uint8_t>(opcode);
   const bool message = opcode != wqe_opcode::RdmaRead && opcode != wqe_opcode::Nop &&
                        opcode != wqe_opcode::AtomicCompareSwap &&
@@ -137,6 +136,7 @@ std::optional<work_item> tx_sched_traffic::make_work() {
     work.epoch = static_cast<std::uint8_t>(work.epoch - 1);
   } else if (!work.drop) {
     from.index = static_cast<std::uint16_t>(from.index + work.wqebbs);
+    from.least = 0;
   }
   if (work.body_bytes() != 0) {
     work.body = buffers_.take();

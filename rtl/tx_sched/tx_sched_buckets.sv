@@ -63,34 +63,42 @@ module tx_sched_buckets #(
     open_o = '1;
     if (filling_q != '0) begin
       for (int unsigned i = 0; i < Functions; i++) begin
-        open_o[i] = !limited_i[i] || short_q[i] < room;
+        if (filling_q[i]) begin
+          open_o[i] = !limited_i[i] || short_q[i] < room;
+        end
       end
     end
   end
 
   always_comb begin
     logic signed [LevelWidth-1:0] less;
+    logic [Functions-1:0] charged;
     open_after_o = open_o;
     filling      = '0;
     less         = '0;
     for (int unsigned i = 0; i < Functions; i++) begin
       short_next[i] = '0;
     end
-    if (filling_q != '0 || (charge_i && limited_i[charge_function_i])) begin
+    charged = '0;
+    if (charge_i) begin
+      charged[charge_function_i] = limited_i[charge_function_i];
+    end
+    if ((filling_q | charged) != '0) begin
       for (int unsigned i = 0; i < Functions; i++) begin
-        less = limited_i[i] && filling_q[i] ? short_q[i] : '0;
-        if (charge_i && limited_i[i] && charge_function_i == FunctionWidth'(i)) begin
-          less = less + tokens_of(charge_bytes_i);
+        if ((filling_q[i] && limited_i[i]) || charged[i]) begin
+          less = filling_q[i] ? short_q[i] : '0;
+          if (charged[i]) begin
+            less = less + tokens_of(charge_bytes_i);
+          end
           if (less > room + room) begin
             less = room + room;
           end
-        end
-        open_after_o[i] = less < room;
-        less = less -
-            $signed({{(LevelWidth - RefillWidth) {1'b0}}, refill[i]});
-        if (limited_i[i] && less > 0) begin
-          short_next[i] = less;
-          filling[i]    = 1'b1;
+          open_after_o[i] = less < room;
+          less = less - $signed({{(LevelWidth - RefillWidth) {1'b0}}, refill[i]});
+          if (less > 0) begin
+            short_next[i] = less;
+            filling[i]    = 1'b1;
+          end
         end
       end
     end

@@ -84,6 +84,8 @@ module tx_sched_turns #(
     output logic busy_o  // somebody is in line - top
 );
 
+  // Places are filled from below, and looked at in groups.
+  localparam int unsigned Group = 32;
   localparam int unsigned StampWidth = 64;
   localparam int unsigned OrderWidth = StampWidth - 3;
   localparam logic [2:0] Back = 3'd5;
@@ -245,9 +247,13 @@ module tx_sched_turns #(
 
   always_comb begin
     can_o = '0;
-    for (int unsigned i = 0; i < Places; i++) begin
-      if (grants_i[i]) begin
-        can_o[owner[i]] = 1'b1;
+    for (int unsigned g = 0; g < Places; g += Group) begin
+      if (grants_i[g+:Group] != '0) begin
+        for (int unsigned i = 0; i < Group; i++) begin
+          if (grants_i[g+i]) begin
+            can_o[owner[g+i]] = 1'b1;
+          end
+        end
       end
     end
   end
@@ -258,12 +264,15 @@ module tx_sched_turns #(
     chosen_o     = 1'b0;
     chosen       = '0;
     chosen_stamp = '0;
-    if (choose_i) begin
-      for (int unsigned i = 0; i < Places; i++) begin
-        if (grants_i[i] && owner[i] == sender_i && (!chosen_o || stamp[i] < chosen_stamp)) begin
-          chosen_o     = 1'b1;
-          chosen       = PlaceWidth'(i);
-          chosen_stamp = stamp[i];
+    for (int unsigned g = 0; g < Places; g += Group) begin
+      if (choose_i && grants_i[g+:Group] != '0) begin
+        for (int unsigned i = 0; i < Group; i++) begin
+          if (grants_i[g+i] && owner[g+i] == sender_i &&
+              (!chosen_o || stamp[g+i] < chosen_stamp)) begin
+            chosen_o     = 1'b1;
+            chosen       = PlaceWidth'(g + i);
+            chosen_stamp = stamp[g+i];
+          end
         end
       end
     end
