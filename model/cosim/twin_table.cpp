@@ -63,7 +63,7 @@ std::uint64_t pause_changes(const twin_levels& levels, cycle_t t) {
 }
 
 void paused_priorities(const parameters& /*params*/, const twin_levels& levels, cycle_t t,
-                   std::uint32_t* words) {
+                       std::uint32_t* words) {
   words[0] = levels.paused == nullptr ? 0 : levels.paused->read(t);
 }
 

@@ -149,8 +149,8 @@ bool tx_sched_rules::grant_control(cycle_t t) {
   return true;
 }
 
-/// Bytes on the wire; -1 if the function has no READ data that can go. The first QP in line that can
-/// send does.
+/// Bytes on the wire; -1 if the function has no READ data that can go. The first QP in line that
+/// can send does.
 std::int64_t tx_sched_rules::grant_read(cycle_t t, std::uint16_t function) {
   std::uint32_t behind = NoNumber;
   for (std::uint32_t qpn = reads_.first(function); qpn != NoNumber; qpn = behind) {
