@@ -163,6 +163,8 @@ INSTANTIATE_TEST_SUITE_P(
                     planted{"timing", {"direct.valid", "direct.visible"}},
                     planted{"backpressure", {"work.ready"}},
                     planted{"cost", {"payload.valid", "payload.visible"}},
+                    planted{"pause_port", {"payload.valid", "direct.valid", "sent.valid"}},
+                    planted{"pause_order", {"payload.valid", "direct.valid", "sent.valid"}},
                     planted{"busy", {"payload.valid", "direct.valid", "sent.valid"}},
                     planted{"bucket", {"payload.valid", "payload.visible", "charges.valid"}},
                     planted{"charge", {"charges.bytes"}}, planted{"cnp", {"direct.psn"}}),

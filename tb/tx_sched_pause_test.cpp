@@ -72,8 +72,8 @@ TEST_P(tx_sched_pause, a_paused_priority_gets_no_grants_and_others_do) {
   pause(300, 0);
   run_to(600);
   EXPECT_EQ(granted(Third), 10);
-  // It is seen in 301, at whose end the QP is back in line, and granted in 302: 5 cycles to the next
-  // stage.
+  // It is seen in 301, at whose end the QP is back in line, and granted in 302: 5 cycles to the
+  // next stage.
   EXPECT_EQ(payload->items[10].visible, 307U);
   EXPECT_EQ(waited_for(bench.context.trace, payload->items[10].item.trace, "pause"), 290000U);
   finish();

@@ -117,8 +117,8 @@ TEST_P(tx_sched_rates, a_qp_that_stands_aside_uses_up_the_cycle) {
   EXPECT_THAT(distances(OtherQp), ElementsAre(1, 1, 1, 2, 1, 1, 1));
 }
 
-/// Both owe 218 bytes, but for some millionths. The first rate pays that in 218 cycles from 2001 on,
-/// the second, a 128th more, in 217 from 2002 on.
+/// Both owe 218 bytes, but for some millionths. The first rate pays that in 218 cycles from 2001
+/// on, the second, a 128th more, in 217 from 2002 on.
 TEST_P(tx_sched_rates, of_two_buckets_that_open_the_lower_context_goes_on_first) {
   constexpr std::uint16_t Low = 3;
   rate(10, 1);

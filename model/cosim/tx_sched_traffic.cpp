@@ -44,8 +44,8 @@ void tx_sched_traffic::register_queues(posted_work& posted) {
   }
 }
 
-std::uint32_t tx_sched_traffic::number_of(std::size_t queue) {
-  return static_cast<std::uint32_t>(queue + 1) * QpnStep;
+std::uint32_t tx_sched_traffic::number_of(std::size_t at) {
+  return static_cast<std::uint32_t>(at + 1) * QpnStep;
 }
 
 std::uint32_t tx_sched_traffic::number_of(const queue& of) const {

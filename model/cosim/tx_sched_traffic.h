@@ -39,11 +39,9 @@ class tx_sched_traffic {
 
   [[nodiscard]] std::size_t queues() const { return queues_.size(); }
 
-  [[nodiscard]] static std::uint32_t number_of(std::size_t queue);
+  [[nodiscard]] static std::uint32_t number_of(std::size_t at);
 
-  [[nodiscard]] std::uint16_t function_of(std::size_t queue) const {
-    return queues_[queue].function;
-  }
+  [[nodiscard]] std::uint16_t function_of(std::size_t at) const { return queues_[at].function; }
 
   /// What was heard of before cycle t counts from now on: within a cycle the order of the sinks
   /// means nothing.

@@ -6,7 +6,7 @@ module tx_sched_class #(
     input  logic [streams_pkg::SchedRowWidth-1:0] row_i,       // the queue - steps
     input  logic [                 HeadWidth-1:0] head_i,      // its first work request - works
     input  logic [                          13:0] port_mtu_i,  // largest payload - settings
-    input  logic [                          23:0] window_i,    // packets without acknowledge - settings
+    input  logic [                          23:0] window_i,    // of packets - settings
     output logic [                ClassWidth-1:0] class_o      // it - turns
 );
 

@@ -106,6 +106,26 @@ module tx_sched_outside #(
   end
 
   // Of one QP's steps the last counts.
+  logic [Queues-1:0] outside_next, queued_next;
+  always_comb begin
+    logic [Queues-1:0] one;
+    one          = '0;
+    outside_next = outside_q;
+    queued_next  = queued_q;
+    for (int unsigned s = 0; s < Steps; s++) begin
+      // Nothing changes for most QPs that step from place to place.
+      if (change_i[s] && (outside_i[s] || queued_i[s] || waits_o)) begin
+        one          = Queues'(1) << qpn[s*QpnWidth+:QpnWidth];
+        outside_next = outside_i[s] ? outside_next | one : outside_next & ~one;
+        queued_next  = queued_i[s] ? queued_next | one : queued_next & ~one;
+      end
+    end
+    if (pop_i) begin
+      one          = ~(Queues'(1) << qpn_o);
+      outside_next = outside_next & one;
+      queued_next  = queued_next & one;
+    end
+  end
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       outside_q <= '0;
@@ -113,16 +133,8 @@ module tx_sched_outside #(
       count_q   <= '0;
       head_q    <= '0;
     end else begin
-      for (int unsigned s = 0; s < Steps; s++) begin
-        if (change_i[s]) begin
-          outside_q[qpn[s*QpnWidth+:QpnWidth]] <= outside_i[s];
-          queued_q[qpn[s*QpnWidth+:QpnWidth]]  <= queued_i[s];
-        end
-      end
-      if (pop_i) begin
-        outside_q[qpn_o] <= 1'b0;
-        queued_q[qpn_o]  <= 1'b0;
-      end
+      outside_q <= outside_next;
+      queued_q  <= queued_next;
       head_q  <= head_q + QpnWidth'(pop_i);
       count_q <= count_q + grown - (QpnWidth + 1)'(pop_i);
     end

@@ -97,18 +97,23 @@ module tx_sched_pauses #(
     end
   end
 
+  logic [Queues-1:0] stopped;
+  always_comb begin
+    stopped = stopped_q;
+    if (joins) begin
+      stopped = stopped | (Queues'(1) << request_qpn_i);
+    end
+    if (go_request_o) begin
+      stopped = stopped & ~(Queues'(1) << go_qpn_o);
+    end
+  end
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       any_q     <= '0;
       stopped_q <= '0;
     end else begin
-      any_q <= any_next;
-      if (joins) begin
-        stopped_q[request_qpn_i] <= 1'b1;
-      end
-      if (go_request_o) begin
-        stopped_q[go_qpn_o] <= 1'b0;
-      end
+      any_q     <= any_next;
+      stopped_q <= stopped;
     end
   end
 

@@ -1,5 +1,5 @@
-// Which QPs in line can be granted a packet, and which have to leave the line when it is their turn.
-// Combinational.
+// Which QPs in line can be granted a packet, and which have to leave the line when it is their
+// turn. Combinational.
 module tx_sched_pick #(
     localparam int unsigned Places     = stages_pkg::TxSchedPlaces,
     localparam int unsigned PlaceWidth = $clog2(Places),
@@ -15,7 +15,7 @@ module tx_sched_pick #(
 
     input  logic [      Places-1:0] valid_i,    // requests: places that are taken - turns
     input  logic [Flags*Places-1:0] flags_i,    // of each flag the places - turns
-    input  logic                    stalls_i,   // one has a work request that is not complete - turns
+    input  logic                    stalls_i,   // a work request is not complete - turns
     input  logic [  PlaceWidth-1:0] stalled_i,  // where - turns
     output logic [      Places-1:0] grants_o,   // these can go on - turns
     output logic [      Places-1:0] parks_o,    // these are held - turns

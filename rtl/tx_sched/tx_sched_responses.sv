@@ -488,6 +488,23 @@ module tx_sched_responses #(
     end
   end
 
+  logic [Queues-1:0] known;
+  always_comb begin
+    known = known_q;
+    if (reset_i) begin
+      known = known | (Queues'(1) << reset_qpn_i);
+    end
+    if (left_i) begin
+      known = known | (Queues'(1) << left_qpn);
+    end
+    if (take_i) begin
+      known = known | (Queues'(1) << take_qpn);
+    end
+    if (changes) begin
+      known = known | (Queues'(1) << grant_qpn);
+    end
+  end
+
   assign busy_o = answered_count != '0 || failures_count != '0 || held_q != '0;
   always_ff @(posedge clk_i) begin
     if (ends) begin
@@ -506,18 +523,7 @@ module tx_sched_responses #(
       held_q      <= '0;
       inside_q    <= '0;
     end else begin
-      if (reset_i) begin
-        known_q[reset_qpn_i] <= 1'b1;
-      end
-      if (left_i) begin
-        known_q[left_qpn] <= 1'b1;
-      end
-      if (take_i) begin
-        known_q[take_qpn] <= 1'b1;
-      end
-      if (changes) begin
-        known_q[grant_qpn] <= 1'b1;
-      end
+      known_q     <= known;
       end_valid_q <= end_next;
       ends_q      <= ends_count - ($clog2(Saved) + 1)'(left_ends) + ($clog2(Saved) + 1)'(ends);
       any_q       <= any_q || reset_frees || left_drops || grant_frees;

@@ -1,5 +1,5 @@
-// The send queues: a row each, read as the steps before in the cycle have left it. One that was never
-// written is as after power-on.
+// The send queues: a row each, read as the steps before in the cycle have left it. One that was
+// never written is as after power-on.
 module tx_sched_rows #(
     localparam int unsigned QpnWidth = params_pkg::NicLogMaxQp,
     localparam int unsigned Queues   = 2 ** QpnWidth,
@@ -141,18 +141,19 @@ module tx_sched_rows #(
     if (grant_i) row_mem[grant_qpn_i] <= grant_next_i;
   end
 
+  logic [Queues-1:0] known;
+  always_comb begin
+    known = known_q;
+    if (command_i) known = known | (Queues'(1) << command_qpn_i);
+    if (control_i) known = known | (Queues'(1) << control_qpn_i);
+    if (left_i) known = known | (Queues'(1) << left_qpn_i);
+    if (hold_i) known = known | (Queues'(1) << hold_qpn_i);
+    if (mark_i) known = known | (Queues'(1) << mark_qpn_i);
+    if (note_i) known = known | (Queues'(1) << note_qpn_i);
+    if (grant_i) known = known | (Queues'(1) << grant_qpn_i);
+  end
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      known_q <= '0;
-    end else begin
-      if (command_i) known_q[command_qpn_i] <= 1'b1;
-      if (control_i) known_q[control_qpn_i] <= 1'b1;
-      if (left_i) known_q[left_qpn_i] <= 1'b1;
-      if (hold_i) known_q[hold_qpn_i] <= 1'b1;
-      if (mark_i) known_q[mark_qpn_i] <= 1'b1;
-      if (note_i) known_q[note_qpn_i] <= 1'b1;
-      if (grant_i) known_q[grant_qpn_i] <= 1'b1;
-    end
+    known_q <= rst_ni ? known : '0;
   end
 
 endmodule

@@ -1,10 +1,10 @@
 // QPs that take turns: places that are looked at at once, with what is to know of each for the
-// choice, and a stamp each, in the order in which they joined. Who finds no place waits outside. The
-// model's turn_lists.
+// choice, and a stamp each, in the order in which they joined. Who finds no place waits outside.
+// The model's turn_lists.
 //
 // In a cycle: up to four QPs leave or join in turn; one is chosen, leaves or goes to the back,
-// while others leave that cannot go on; one more joins; one comes back and waits outside; the one that
-// waits longest outside comes in.
+// while others leave that cannot go on; one more joins; one comes back and waits outside; the one
+// that waits longest outside comes in.
 //
 // Stamps count the cycles in which somebody joined since the line was empty, so they do not wrap.
 `include "assertions.svh"
