@@ -106,9 +106,8 @@ module tx_sched_outside #(
   end
 
   // Of one QP's steps the last counts.
-  logic [Queues-1:0] outside_next, queued_next;
-  always_comb begin
-    logic [Queues-1:0] one;
+  always_ff @(posedge clk_i) begin
+    logic [Queues-1:0] one, outside_next, queued_next;
     one          = '0;
     outside_next = outside_q;
     queued_next  = queued_q;
@@ -125,16 +124,14 @@ module tx_sched_outside #(
       outside_next = outside_next & one;
       queued_next  = queued_next & one;
     end
+    outside_q <= rst_ni ? outside_next : '0;
+    queued_q  <= rst_ni ? queued_next : '0;
   end
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      outside_q <= '0;
-      queued_q  <= '0;
-      count_q   <= '0;
-      head_q    <= '0;
+      count_q <= '0;
+      head_q  <= '0;
     end else begin
-      outside_q <= outside_next;
-      queued_q  <= queued_next;
       head_q  <= head_q + QpnWidth'(pop_i);
       count_q <= count_q + grown - (QpnWidth + 1)'(pop_i);
     end

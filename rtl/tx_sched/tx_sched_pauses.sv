@@ -97,8 +97,8 @@ module tx_sched_pauses #(
     end
   end
 
-  logic [Queues-1:0] stopped;
-  always_comb begin
+  always_ff @(posedge clk_i) begin
+    logic [Queues-1:0] stopped;
     stopped = stopped_q;
     if (joins) begin
       stopped = stopped | (Queues'(1) << request_qpn_i);
@@ -106,14 +106,13 @@ module tx_sched_pauses #(
     if (go_request_o) begin
       stopped = stopped & ~(Queues'(1) << go_qpn_o);
     end
+    stopped_q <= rst_ni ? stopped : '0;
   end
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      any_q     <= '0;
-      stopped_q <= '0;
+      any_q <= '0;
     end else begin
-      any_q     <= any_next;
-      stopped_q <= stopped;
+      any_q <= any_next;
     end
   end
 

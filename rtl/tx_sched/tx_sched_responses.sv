@@ -488,8 +488,8 @@ module tx_sched_responses #(
     end
   end
 
-  logic [Queues-1:0] known;
-  always_comb begin
+  always_ff @(posedge clk_i) begin
+    logic [Queues-1:0] known;
     known = known_q;
     if (reset_i) begin
       known = known | (Queues'(1) << reset_qpn_i);
@@ -503,6 +503,7 @@ module tx_sched_responses #(
     if (changes) begin
       known = known | (Queues'(1) << grant_qpn);
     end
+    known_q <= rst_ni ? known : '0;
   end
 
   assign busy_o = answered_count != '0 || failures_count != '0 || held_q != '0;
@@ -513,7 +514,6 @@ module tx_sched_responses #(
       end_generation_q[end_slot] <= grant_first.generation;
     end
     if (!rst_ni) begin
-      known_q     <= '0;
       end_valid_q <= '0;
       ends_q      <= '0;
       unused_q    <= '0;
@@ -523,7 +523,6 @@ module tx_sched_responses #(
       held_q      <= '0;
       inside_q    <= '0;
     end else begin
-      known_q     <= known;
       end_valid_q <= end_next;
       ends_q      <= ends_count - ($clog2(Saved) + 1)'(left_ends) + ($clog2(Saved) + 1)'(ends);
       any_q       <= any_q || reset_frees || left_drops || grant_frees;

@@ -141,8 +141,8 @@ module tx_sched_rows #(
     if (grant_i) row_mem[grant_qpn_i] <= grant_next_i;
   end
 
-  logic [Queues-1:0] known;
-  always_comb begin
+  always_ff @(posedge clk_i) begin
+    logic [Queues-1:0] known;
     known = known_q;
     if (command_i) known = known | (Queues'(1) << command_qpn_i);
     if (control_i) known = known | (Queues'(1) << control_qpn_i);
@@ -151,8 +151,6 @@ module tx_sched_rows #(
     if (mark_i) known = known | (Queues'(1) << mark_qpn_i);
     if (note_i) known = known | (Queues'(1) << note_qpn_i);
     if (grant_i) known = known | (Queues'(1) << grant_qpn_i);
-  end
-  always_ff @(posedge clk_i) begin
     known_q <= rst_ni ? known : '0;
   end
 
