@@ -481,7 +481,7 @@ inline constexpr std::array<stage_desc, 18> StageTable = {{
      "5", "WQE parse", 10, 1, 48, 64, 16, true, true,
      stage_spec::wqe_parser::TimingTable, 7},
     {"tx_sched", "which QP sends its next packet: acknowledges, then READ responses, then requests by deficit round robin; one MTU packet a grant",
-     "5", "WQE parse", 5, 1, 16, 0, 1, true, true,
+     "5", "WQE parse", 5, 1, 16, 0, 1, true, false,
      stage_spec::tx_sched::TimingTable, 8},
     {"payload_dma", "gather list of a packet to read requests to packet buffer, store and forward",
      "6", "payload DMA", 200, 1, 1024, 64, 64, true, true,
