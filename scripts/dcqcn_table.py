@@ -16,7 +16,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tb/py"))
-from congestion_runs import oracle_run, rest_of, row  # noqa: E402
+from congestion_runs import SHORT_WIRE, WIRE, oracle_run, rest_of, row, short_packets  # noqa: E402
 
 ROWS = ["40:2:60:160", "40:4:60:120", "40:10:40:100", "10:2:100:300", "100:2:60:120",
         "100:8:60:120", "100:16:60:120"]
@@ -28,9 +28,10 @@ HEAD = ("| C Gb/s | N | measured ms | queue, model | queue, oracle | model / ora
         "model / q* | Jain, at least |")
 
 
-def model_run(gbps, senders, begin, end, seed):
-    return row("two", begin, end, seeds=(seed,), link=gbps, senders=senders,
-               **{"network.cable_m": CABLES[gbps], "network.switch.buffer_bytes": AMPLE})
+def model_run(gbps, senders, begin, end, wire, seed):
+    return row("two", begin, end, seeds=(seed,), link=gbps, senders=senders, wire=wire,
+               **{"network.cable_m": CABLES[gbps], "network.switch.buffer_bytes": AMPLE},
+               **(short_packets() if wire == SHORT_WIRE else {}))
 
 
 def spread(values):
@@ -51,14 +52,15 @@ def shortfalls(runs, queue, expected, rest):
     return wrong
 
 
-def measure(pool, seeds, oracle_seeds, gbps, senders, begin, end):
+def measure(pool, seeds, oracle_seeds, wire, gbps, senders, begin, end):
     """Prints a line of the table; what does not hold of it."""
-    where = (gbps, senders, begin, end)
-    runs = pool.map(functools.partial(model_run, *where), seeds)
-    oracle = pool.map(functools.partial(oracle_run, senders, begin, end, link=gbps), oracle_seeds)
+    runs = pool.map(functools.partial(model_run, gbps, senders, begin, end, wire), seeds)
+    oracle = pool.map(functools.partial(oracle_run, senders, begin, end, link=gbps, packet=wire),
+                      oracle_seeds)
     runs, oracle = list(runs), [each.mean_queue for each in oracle]
     queues = [queue for run in runs for queue in run.queues]
-    queue, expected, rest = statistics.mean(queues), statistics.mean(oracle), rest_of(senders, gbps)
+    queue, expected = statistics.mean(queues), statistics.mean(oracle)
+    rest = rest_of(senders, gbps, wire)
     single = ", ".join(f"{each / 1e3:.1f}" for each in queues)
     jain = min(jain for run in runs for jain in run.jains)
     print(f"| {gbps} | {senders} | {begin} to {end} | {queue / 1e3:.1f} KB ({single}) | "
@@ -74,6 +76,8 @@ def main():
     parser.add_argument("--seeds", type=int, default=5, help="of the model")
     parser.add_argument("--oracle-seeds", type=int, default=15, help="of the oracle, whose mean is "
                         "to be known better than by 5 %%")
+    parser.add_argument("--short", action="store_true", help="messages of one packet, which takes "
+                        f"{SHORT_WIRE} bytes of wire, in place of packets that take {WIRE}")
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
     chosen = parser.parse_args()
     wrong = []
@@ -81,7 +85,7 @@ def main():
     with concurrent.futures.ProcessPoolExecutor(chosen.jobs) as pool:
         for each in chosen.rows:
             found = measure(pool, range(1, chosen.seeds + 1), range(1, chosen.oracle_seeds + 1),
-                            *map(int, each.split(":")))
+                            SHORT_WIRE if chosen.short else WIRE, *map(int, each.split(":")))
             wrong += [f"{each}: {what}" for what in found]
     sys.exit("\n".join(wrong) or 0)
 

@@ -55,12 +55,28 @@ class run_of:
         self.points = self.summary.get("points", {"": self.summary})
 
 
+# A WRITE of 900 bytes is a packet near the 1000 B of the algorithm's analysis: IPv4, UDP, BTH, RETH
+# and ICRC take 60, Ethernet 14 and its FCS 4, preamble and gap 20; the last are in no buffer.
+SHORT_PAYLOAD, SHORT_WIRE = 900, 998
+KMIN, KMAX = 5000, 200_000  # bytes of wire
+
+
+def short_packets():
+    """Settings for messages of that length instead of full packets."""
+    in_buffer = (SHORT_WIRE - 20) / SHORT_WIRE
+    return {"workload.size": SHORT_PAYLOAD, "workload.outstanding": 512,
+            "network.switch.kmin_bytes": round(KMIN * in_buffer),
+            "network.switch.kmax_bytes": round(KMAX * in_buffer)}
+
+
 class row:
     """Senders on one link by the published rule, measured from `begin` to `end` (ms)."""
 
-    def __init__(self, point, begin, end, *, seeds=(1,), link=40, senders=None, **more):
-        """By the scenario's point, or with so many senders at another rate (`link`, Gb/s)."""
+    def __init__(self, point, begin, end, *, seeds=(1,), link=40, senders=None, wire=WIRE, **more):
+        """By the scenario's point, or with so many senders at another rate (`link`, Gb/s); packets
+        take `wire` bytes of it."""
         self.link, self.begin, self.end = link, begin, end
+        self.in_wire = wire / (wire - (WIRE - BUFFER))
         settings = {"workload.duration_ns": int(end * 1e6),
                     "workload.measure_from_ns": int(begin * 1e6), "trace.series_ns": 0,
                     "wire.rate_gbps": link, **more}
@@ -78,11 +94,11 @@ class row:
     @property
     def queues(self):
         """Of each seed the mean in bytes of wire, as the algorithm's analysis counts."""
-        return [value * WIRE / BUFFER for value in self._each("mean_queue_bytes")]
+        return [value * self.in_wire for value in self._each("mean_queue_bytes")]
 
     @property
     def deviations(self):
-        return [value * WIRE / BUFFER for value in self._each("queue_deviation_bytes")]
+        return [value * self.in_wire for value in self._each("queue_deviation_bytes")]
 
     @property
     def utilisations(self):
@@ -122,10 +138,10 @@ class settled_senders:
         self.assertGreater(min(self.found.jains), 0.99)
 
 
-def oracle_run(senders, begin, end, seed, *, link=40, delay=4):
+def oracle_run(senders, begin, end, seed, *, link=40, delay=4, packet=WIRE):
     """The same senders, begun at the same time as they are."""
     return dcqcn.simulate(dcqcn.parameters(
-        link=link, senders=senders, packet=WIRE, delay=delay, warm_up=begin * 1e3,
+        link=link, senders=senders, packet=packet, delay=delay, warm_up=begin * 1e3,
         measured=(end - begin) * 1e3, starts=(0,) * senders, seed=seed))
 
 
@@ -133,7 +149,7 @@ def oracle_of(senders, begin, end, *, seeds=5, **more):
     return [oracle_run(senders, begin, end, seed, **more) for seed in range(1, seeds + 1)]
 
 
-def rest_of(senders, link=40):
+def rest_of(senders, link=40, packet=WIRE):
     """q* of the fluid model, in bytes of wire."""
     return dcqcn.solve_fixed_point(dcqcn.parameters(link=link, senders=senders,
-                                                    packet=WIRE)).queue
+                                                    packet=packet)).queue
