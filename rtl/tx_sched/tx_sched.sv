@@ -784,7 +784,8 @@ module tx_sched #(
   );
 
   assign busy_o = steps_busy || responses_busy || line_valid || request_busy || read_busy ||
-      functions_busy || pauses_busy || rates_busy || cnps_busy || payload_busy || direct_busy || sent_busy || arriving_q ||
+      functions_busy || pauses_busy || rates_busy || cnps_busy || payload_busy || direct_busy ||
+      sent_busy || arriving_q ||
       slots_full;
 
   always_ff @(posedge clk_i) begin
