@@ -65,6 +65,7 @@ def short_packets():
     """Settings for messages of that length instead of full packets."""
     in_buffer = (SHORT_WIRE - 20) / SHORT_WIRE
     return {"workload.size": SHORT_PAYLOAD, "workload.outstanding": 512,
+            "workload.queue_depth": 512,
             "network.switch.kmin_bytes": round(KMIN * in_buffer),
             "network.switch.kmax_bytes": round(KMAX * in_buffer)}
 
