@@ -167,7 +167,8 @@ INSTANTIATE_TEST_SUITE_P(
                     planted{"pause_order", {"payload.valid", "direct.valid", "sent.valid"}},
                     planted{"busy", {"payload.valid", "direct.valid", "sent.valid"}},
                     planted{"bucket", {"payload.valid", "payload.visible", "charges.valid"}},
-                    planted{"charge", {"charges.bytes"}}, planted{"cnp", {"direct.psn"}}),
+                    planted{"charge", {"charges.bytes"}}, planted{"cnp", {"direct.psn"}},
+                    planted{"cnp_pause", {"direct.valid"}}),
     [](const auto& run) { return std::string(run.param.variant); });
 
 // The twin's limits

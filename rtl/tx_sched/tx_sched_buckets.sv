@@ -1,5 +1,5 @@
 // The rates of the functions: a bucket of tokens each, of which every cycle adds some and every
-// packet takes some. Tokens are thousandths of 2^-24 byte, so nothing is ever rounded.
+// packet takes some; nothing is ever rounded.
 //
 // A bucket never holds more than the largest packet, and never owes more. It is open while it holds
 // anything. One without a rate is always full.
@@ -27,16 +27,20 @@ module tx_sched_buckets #(
     output logic                            busy_o         // somebody is filling up - top
 );
 
-  // A byte in tokens is 1000 * 2^24.
-  localparam int unsigned Fraction = 24;
-  localparam logic [9:0] Parts = 10'd1000;
-
-  function automatic logic signed [LevelWidth-1:0] tokens_of(input logic [15:0] bytes);
-    tokens_of = LevelWidth'(26'(bytes) * 26'(Parts)) << Fraction;
-  endfunction
-
-  logic signed [LevelWidth-1:0] room;
-  assign room = tokens_of(16'(largest_i));
+  // What a bucket holds, and what a packet takes.
+  logic signed [LevelWidth-1:0] room, taken;
+  tx_sched_tokens #(
+      .Width(LevelWidth)
+  ) i_room (
+      .bytes_i (16'(largest_i)),
+      .tokens_o(room)
+  );
+  tx_sched_tokens #(
+      .Width(LevelWidth)
+  ) i_taken (
+      .bytes_i (charge_bytes_i),
+      .tokens_o(taken)
+  );
 
   // Tokens that the rate lets come each cycle, and those that a bucket is short of being full.
   logic [RefillWidth-1:0] refill[Functions];
@@ -88,7 +92,7 @@ module tx_sched_buckets #(
         if ((filling_q[i] && limited_i[i]) || charged[i]) begin
           less = filling_q[i] ? short_q[i] : '0;
           if (charged[i]) begin
-            less = less + tokens_of(charge_bytes_i);
+            less = less + taken;
           end
           if (less > room + room) begin
             less = room + room;

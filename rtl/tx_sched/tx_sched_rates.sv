@@ -1,5 +1,5 @@
 // The rates of QPs: a bucket of tokens for each context of dcqcn, of which every cycle adds some
-// and every packet takes some. The model's qp_rates; tokens are those of tx_sched_buckets.
+// and every packet takes some. The model's qp_rates; tokens are those of tx_sched_tokens.
 //
 // In a cycle, each seeing what the one before did: a rate comes, or is no more; one QP comes back
 // that has stood aside; a QP is looked at that would be granted, and stands aside if its bucket is
@@ -39,18 +39,15 @@ module tx_sched_rates #(
     output logic busy_o  // a bucket fills up, or a QP waits - top
 );
 
-  // A byte in tokens is 1000 * 2^24.
-  localparam int unsigned Fraction = 24;
-  localparam logic [9:0] Parts = 10'd1000;
-
-  function automatic logic [LevelWidth-1:0] tokens_of(input logic [15:0] bytes);
-    tokens_of = LevelWidth'(26'(bytes) * 26'(Parts)) << Fraction;
-  endfunction
-
   // Tokens that a bucket is short of being full; at `room` it is empty, and twice that is the most
   // that a QP can owe.
   logic [LevelWidth-1:0] room, most;
-  assign room = tokens_of(16'(largest_i));
+  tx_sched_tokens #(
+      .Width(LevelWidth)
+  ) i_room (
+      .bytes_i (16'(largest_i)),
+      .tokens_o(room)
+  );
   assign most = room << 1;
 
   logic [SlotWidth-1:0] slot_mem[Queues];
@@ -116,7 +113,12 @@ module tx_sched_rates #(
   logic [LevelWidth-1:0] taken;
   assign moves = filling_q | (set_i ? Slots'(1) << set_slot : '0) |
       (charge_o ? Slots'(1) << slot : '0);
-  assign taken = tokens_of(bytes_i);
+  tx_sched_tokens #(
+      .Width(LevelWidth)
+  ) i_taken (
+      .bytes_i,
+      .tokens_o(taken)
+  );
   for (genvar i = 0; i < Slots; i++) begin : gen_bucket
     logic [LevelWidth-1:0] short_q, owed;
     logic [RefillWidth-1:0] refill_q, gain;

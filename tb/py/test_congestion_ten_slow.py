@@ -6,22 +6,13 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from congestion_runs import oracle_of, row, settled_senders  # noqa: E402
-
-# ms. They take at most 36 to a tenth of the fair share, says the analysis.
-BEGIN, END, SEEDS = 40, 100, range(1, 6)
-ORACLE_SEEDS = 15
+from congestion_runs import settled_senders  # noqa: E402
 
 
 class ten_senders(settled_senders, unittest.TestCase):
-    senders = 10
-
-    @classmethod
-    def setUpClass(cls):
-        cls.found = row("ten", BEGIN, END, seeds=SEEDS)
-        cls.far = row("ten_far", BEGIN, END, seeds=SEEDS)
-        cls.oracle = oracle_of(cls.senders, BEGIN, END, seeds=ORACLE_SEEDS)
-        cls.far_oracle = oracle_of(cls.senders, BEGIN, END, seeds=ORACLE_SEEDS, delay=85)
+    point, senders = "ten", 10
+    # ms. They take at most 36 to a tenth of the fair share, says the analysis.
+    window = 40, 100
 
     def test_swing_with_a_long_way_back(self):
         # Unstable with 85 us of delay, says the CoNEXT 2016 paper.

@@ -6,24 +6,14 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from congestion_runs import oracle_of, row, settled_senders  # noqa: E402
-
-# ms. From the greatest difference to a tenth of the fair share they take at most 97, says the
-# analysis, and they begin with much less; alpha has come down from 1.
-BEGIN, END, SEEDS = 60, 160, range(1, 6)
-# Runs of the oracle differ by 5 % (standard deviation), so that it takes many to know its mean.
-ORACLE_SEEDS = 15
+from congestion_runs import settled_senders  # noqa: E402
 
 
 class two_senders(settled_senders, unittest.TestCase):
-    senders = 2
-
-    @classmethod
-    def setUpClass(cls):
-        cls.found = row("two", BEGIN, END, seeds=SEEDS)
-        cls.far = row("two_far", BEGIN, END, seeds=SEEDS)
-        cls.oracle = oracle_of(cls.senders, BEGIN, END, seeds=ORACLE_SEEDS)
-        cls.far_oracle = oracle_of(cls.senders, BEGIN, END, seeds=ORACLE_SEEDS, delay=85)
+    point, senders = "two", 2
+    # ms. From the greatest difference to a tenth of the fair share they take at most 97, says the
+    # analysis, and they begin with much less; alpha has come down from 1.
+    window = 60, 160
 
     def test_swing_hardly_more_with_a_long_way_back(self):
         # Stable with 85 us of delay, says the CoNEXT 2016 paper.
