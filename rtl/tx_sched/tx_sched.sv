@@ -266,7 +266,7 @@ module tx_sched #(
   // ------------------------------------------------------------------------------------------
 
   logic take_response, read_grant, line_used, answers, answer_last, answer_fetched;
-  logic answer_room, failure_room, responses_busy, line_valid, unused_line_pop;
+  logic answer_room, failure_room, responses_busy, line_valid;
   logic left_erase, left_read, left_control, take_read, take_control, again_read, again_control;
   logic [1:0] left_class, take_class, again_class, read_admit_class;
   logic [15:0] left_function, again_function;
@@ -587,14 +587,13 @@ module tx_sched #(
   // Rates of QPs, CNPs
   // ------------------------------------------------------------------------------------------
 
-  logic cnps_full, cnps_busy, limit_taken, rates_busy, rate_closed, charges_push;
+  logic cnps_full, cnps_busy, limit_taken, rates_busy, rate_closed;
   logic [$clog2(stages_pkg::RateControlNoteDepth+1)-1:0] charge_credits;
   streams_pkg::limit_beat_t cnp_item;
   streams_pkg::charge_beat_t charge;
   assign answer_qpn = cnp ? cnp_item.qpn[QpnWidth-1:0] : response_qpn;
   assign limits_ready_o = !cnps_full;
   assign limit_taken = limits_valid_i && !cnps_full;
-  assign charges_push_o = charges_push;
 
   tx_sched_cnps i_cnps (
       .clk_i,
@@ -625,7 +624,7 @@ module tx_sched #(
       .aside_i(read_closed || request_closed),
       .packet_i(read_grant || (request_grant && packet)),
       .bytes_i(cost),
-      .charge_o(charges_push),
+      .charge_o(charges_push_o),
       .charged_o(charge),
       .busy_o(rates_busy)
   );
@@ -702,12 +701,9 @@ module tx_sched #(
   // The outputs
   // ------------------------------------------------------------------------------------------
 
-  logic [ControlWidth-1:0] unused_refetch_rest;
   logic payload_busy, direct_busy, sent_busy;
   streams_pkg::refetch_beat_t again;
   streams_pkg::ram_strike_t ended_key;
-  assign unused_refetch_rest = refetch_credits;
-  assign unused_line_pop = line_used;
   assign again.qpn = controls_i.qpn;
   assign again.epoch = controls_i.epoch;
   assign again.wqe_index = controls_i.wqe_index;
@@ -771,7 +767,7 @@ module tx_sched #(
       .Depth(stages_pkg::RateControlNoteDepth)
   ) i_charges (
       .clk_i, .rst_ni,
-      .credits_o(charge_credits), .push_i(charges_push), .item_i(charge),
+      .credits_o(charge_credits), .push_i(charges_push_o), .item_i(charge),
       .valid_o(charges_valid_o), .ready_i(charges_ready_i), .data_o(charges_o)
   );
   tx_sched_short #(
@@ -785,8 +781,7 @@ module tx_sched #(
 
   assign busy_o = steps_busy || responses_busy || line_valid || request_busy || read_busy ||
       functions_busy || pauses_busy || rates_busy || cnps_busy || payload_busy || direct_busy ||
-      sent_busy || arriving_q ||
-      slots_full;
+      sent_busy || arriving_q || slots_full;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -804,6 +799,6 @@ module tx_sched #(
   `CARILLON_ASSERT_STREAM(direct)
   `CARILLON_ASSERT_STREAM(sent)
   `CARILLON_ASSERT(!(request_grant && response))
-  `CARILLON_ASSERT(!charges_push || charge_credits != '0)
+  `CARILLON_ASSERT(!charges_push_o || charge_credits != '0)
 
 endmodule
