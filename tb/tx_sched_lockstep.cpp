@@ -162,13 +162,14 @@ INSTANTIATE_TEST_SUITE_P(
                             {"payload.ack_request", "direct.ack_request", "sent.ack_request"}},
                     planted{"timing", {"direct.valid", "direct.visible"}},
                     planted{"backpressure", {"work.ready"}},
-                    planted{"cost", {"payload.valid", "payload.visible"}},
+                    planted{"cost", {"payload.valid", "payload.visible", "charges.bytes"}},
+                    // A cycle that somebody else uses shows first at what a limited QP sends.
                     planted{"pause_port", {"payload.valid", "direct.valid", "sent.valid"}},
-                    planted{"pause_order", {"payload.valid", "direct.valid", "sent.valid"}},
-                    planted{"busy", {"payload.valid", "direct.valid", "sent.valid"}},
+                    planted{"pause_order", {"payload.valid", "direct.valid", "charges.valid"}},
+                    planted{"busy", {"payload.valid", "direct.valid", "sent.visible"}},
                     planted{"bucket", {"payload.valid", "payload.visible", "charges.valid"}},
                     planted{"charge", {"charges.bytes"}}, planted{"cnp", {"direct.psn"}},
-                    planted{"cnp_pause", {"direct.valid"}}),
+                    planted{"cnp_pause", {"direct.valid", "charges.valid"}}),
     [](const auto& run) { return std::string(run.param.variant); });
 
 // The twin's limits
