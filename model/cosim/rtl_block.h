@@ -64,6 +64,13 @@ struct rtl_content_pins {
   const void* answer = nullptr;
 };
 
+/// What a block knows of time without being clocked: the number of the cycle that it is in, and
+/// before which cycle an idle one has nothing to do by itself (all ones: none).
+struct rtl_timer_pins {
+  std::uint64_t* cycle = nullptr;
+  const std::uint64_t* wake_at = nullptr;
+};
+
 /// A level that the block tells others.
 struct rtl_value {
   const char* name;
@@ -80,6 +87,7 @@ struct block_pins {
   std::vector<rtl_lookup> lookups = {};  ///< in the order in which they are answered
   rtl_store_pins store = {};             ///< without `line` if the block has no such port
   rtl_content_pins content = {};         ///< without `ask` likewise
+  rtl_timer_pins timer = {};             ///< without `cycle` likewise
 };
 
 /// A flop or memory of a block, by its path in the RTL.
@@ -103,7 +111,8 @@ class rtl_block {
   virtual void settle() = 0;
   /// One rising edge.
   virtual void edge() = 0;
-  /// False promises that an edge without a transfer would change no flop.
+  /// False promises that an edge without a transfer would change no flop, in no cycle before the
+  /// one that the timer's `wake_at` says.
   [[nodiscard]] virtual bool busy() const = 0;
 
   /// Of a netlist with mutations (scripts/mutate.sh): obeys mutation `which`, counted from 1, from

@@ -218,6 +218,21 @@ void twin_driver::check_values(cycle_t t) const {
   }
 }
 
+void twin_driver::drive_time(cycle_t t) const {
+  if (const rtl_timer_pins& timer = block_->pins().timer; timer.cycle != nullptr) {
+    *timer.cycle = t;
+  }
+}
+
+bool twin_driver::busy(cycle_t t) const {
+  return block_->busy() || wakes_at() <= t;
+}
+
+cycle_t twin_driver::wakes_at() const {
+  const rtl_timer_pins& timer = block_->pins().timer;
+  return timer.cycle == nullptr ? NeverCycle : cycle_t{*timer.wake_at};
+}
+
 void twin_driver::offer_nothing() {
   for (const port_state& each : ports_) {
     if (each.stream->input()) {
@@ -227,6 +242,7 @@ void twin_driver::offer_nothing() {
 }
 
 void twin_driver::settle_block(cycle_t t) {
+  drive_time(t);
   serve_store();
   block_->settle();
   for (std::size_t i = 0; i < lookups_.size(); ++i) {
@@ -271,12 +287,13 @@ void twin_driver::settle(cycle_t t) {
   // settles later.
   settled_ = false;
   const bool offered = offers_input(t);
-  if (drive_views(t) && !offered && !block_->busy()) {
+  if (drive_views(t) && !offered && !busy(t)) {
     // The block may have something to do because of it, and says so.
     offer_nothing();
+    drive_time(t);
     block_->settle();
   }
-  if (!offered && !block_->busy()) {
+  if (!offered && !busy(t)) {
     return;
   }
   for (const port_state& each : ports_) {
@@ -351,7 +368,7 @@ cycle_t twin_driver::next(cycle_t t) const {
   }
   // A wake for an item may have been merged into an earlier one, so what is known is asked for
   // again.
-  cycle_t first = NeverCycle;
+  cycle_t first = std::max(wakes_at(), t + 1);
   for (const port_state& each : ports_) {
     if (!each.stream->input()) {
       continue;
@@ -390,6 +407,7 @@ void twin_driver::idle_edge(cycle_t t) {
   for (const port_state& each : ports_) {
     *(each.stream->input() ? each.pins.valid : each.pins.ready) = 0;
   }
+  drive_time(t);
   block_->settle();
   for (const port_state& each : ports_) {
     if (!each.stream->input() && bit(each.pins.push)) {
@@ -397,7 +415,7 @@ void twin_driver::idle_edge(cycle_t t) {
                                   instance_, t, each.pins.name));
     }
   }
-  if (block_->busy()) {
+  if (busy(t)) {
     throw rtl_error(
         fmt::format("{}: busy_o was 0, but in cycle {} it is 1 without a transfer", instance_, t));
   }
@@ -411,7 +429,7 @@ void twin_driver::catch_up(cycle_t t) {
 }
 
 void twin_driver::audit(cycle_t t) {
-  if (block_->busy()) {
+  if (busy(t + 1)) {
     return;
   }
   if (flops_.empty()) {

@@ -114,6 +114,11 @@ class twin_driver : public clocked, private twin_port::listener {
   bool drive_views(cycle_t t);
   /// Throws rtl_error unless the block tells others what the rules do.
   void check_values(cycle_t t) const;
+  void drive_time(cycle_t t) const;
+  /// The block has something to do in cycle t by itself.
+  [[nodiscard]] bool busy(cycle_t t) const;
+  /// The first cycle in which that is so though it is idle.
+  [[nodiscard]] cycle_t wakes_at() const;
   void offer_nothing();
   /// Settles the logic, and again with the answers to what it asks.
   void settle_block(cycle_t t);

@@ -18,7 +18,8 @@ block_pins tx_sched_pins(Model& v) {
           .levels = {CARILLON_LEVEL_PINS(v, port_mtu), CARILLON_LEVEL_PINS(v, largest),
                      CARILLON_LEVEL_PINS(v, send_window), CARILLON_LEVEL_PINS(v, ack_interval),
                      CARILLON_LEVEL_PINS(v, clock_period), CARILLON_LEVEL_PINS(v, vports),
-                     CARILLON_LEVEL_PINS(v, paused), CARILLON_LEVEL_PINS(v, crowded)}};
+                     CARILLON_LEVEL_PINS(v, paused), CARILLON_LEVEL_PINS(v, crowded)},
+          .timer = {.cycle = &v.cycle_i, .wake_at = &v.wake_at_o}};
 }
 
 }  // namespace carillon

@@ -22,6 +22,7 @@ module tx_sched #(
     input logic [ 31:0] send_window_i,  // packets without acknowledge - settings
     input logic [                    31:0] ack_interval_i,  // packets between AckReq - settings
     input logic [31:0] clock_period_i,  // of the core clock, in ps - settings
+    input logic [63:0] cycle_i,  // cycles of the core clock since power-on - timer
 
     input  logic                    work_valid_i,  // a beat of a work request - wqe_parser
     output logic                    work_ready_o,  // it is taken - wqe_parser
@@ -87,7 +88,8 @@ module tx_sched #(
     output streams_pkg::charge_beat_t charges_o,        // which - rate_control
     output logic                      charges_push_o,   // it enters the stream - monitor
 
-    output logic busy_o  // 0: an edge without a transfer changes no flop - clock gate
+    output logic busy_o,  // 0: an edge without a transfer changes no flop - clock gate
+    output logic [63:0] wake_at_o  // ... before this cycle - clock gate
 );
 
   localparam int unsigned QpnWidth = params_pkg::NicLogMaxQp;
@@ -587,7 +589,7 @@ module tx_sched #(
   // Rates of QPs, CNPs
   // ------------------------------------------------------------------------------------------
 
-  logic cnps_full, cnps_busy, limit_taken, rates_busy, rate_closed;
+  logic cnps_full, cnps_busy, limit_taken, rate_closed;
   logic [$clog2(stages_pkg::RateControlNoteDepth+1)-1:0] charge_credits;
   streams_pkg::limit_beat_t cnp_item;
   streams_pkg::charge_beat_t charge;
@@ -611,6 +613,7 @@ module tx_sched #(
   tx_sched_rates i_rates (
       .clk_i,
       .rst_ni,
+      .cycle_i,
       .largest_i(largest_i[13:0]),
       .period_i(clock_period_i[16:0]),
       .set_i(limit_taken && limits_i.kind == streams_pkg::LimitCodeRate),
@@ -626,7 +629,7 @@ module tx_sched #(
       .bytes_i(cost),
       .charge_o(charges_push_o),
       .charged_o(charge),
-      .busy_o(rates_busy)
+      .wake_at_o
   );
 
   // The packet
@@ -780,7 +783,7 @@ module tx_sched #(
   );
 
   assign busy_o = steps_busy || responses_busy || line_valid || request_busy || read_busy ||
-      functions_busy || pauses_busy || rates_busy || cnps_busy || payload_busy || direct_busy ||
+      functions_busy || pauses_busy || cnps_busy || payload_busy || direct_busy ||
       sent_busy || arriving_q || slots_full;
 
   always_ff @(posedge clk_i) begin

@@ -100,8 +100,7 @@ module tx_sched_turns #(
   logic [SlotWidth-1:0] works_q[Places];
   logic [Flags*Places-1:0] flags_q;
   logic [CountWidth-1:0] taken_q;
-  logic [CountWidth*Functions-1:0] count_q;  // places of each function
-  logic [Functions-1:0] some_q;              // who has any
+  logic [Functions-1:0] some_q;  // who has a place
   logic [OrderWidth-1:0] order_q, order;
   // The place that a QP had last.
   logic [PlaceWidth-1:0] place_mem[Queues];
@@ -109,7 +108,17 @@ module tx_sched_turns #(
   assign before_o = some_q;
   assign order = busy_o ? order_q : '0;
 
-  // The steps
+  function automatic logic [PlaceWidth-1:0] first_free(input logic [Places-1:0] taken_places);
+    first_free = '0;
+    for (int unsigned i = 0; i < Places; i++) begin
+      if (!taken_places[Places-1-i]) begin
+        first_free = PlaceWidth'(Places - 1 - i);
+      end
+    end
+  endfunction
+
+  // The steps. Those that join in this cycle are behind all others, in the order of the steps; what
+  // is to know of them is in their steps, not in the places yet.
   // ------------------------------------------------------------------------------------------
 
   logic [Steps-1:0] outside_before, queued_before;
@@ -118,46 +127,35 @@ module tx_sched_turns #(
   logic late_outside, late_queued, late_queues, return_outside, return_queued, return_queues;
   logic outside_waits, outside_busy;
 
-  logic [Places-1:0] valid;
-  logic [QpnWidth-1:0] qpn[Places];
-  logic [FunctionWidth-1:0] owner[Places];
-  logic [StampWidth-1:0] stamp[Places];
-  logic [SlotWidth-1:0] works[Places];
+  logic [Places-1:0] valid, settled;  // of those, that did not join in this cycle
   logic [Flags*Places-1:0] flags;
   logic [CountWidth-1:0] taken;
-  logic [CountWidth*Functions-1:0] count;
   logic [Functions-1:0] some;
   logic waits;
-  logic [Steps-1:0] here;  // the QP of each step has a place, after it
+  logic [Steps-1:0] here;   // the QP of each step has a place, after it
+  logic [Steps-1:0] fresh;  // it came into it in this step, and is there after all of them
   logic [Steps*PlaceWidth-1:0] place;
 
   always_comb begin
     logic [QpnWidth-1:0] number;
     logic [PlaceWidth-1:0] at;
-    logic [FunctionWidth-1:0] whose;
-    logic placed, outside, queued;
+    logic placed, outside, queued, lost;
     valid        = valid_q;
+    settled      = valid_q;
     flags        = flags_q;
     taken        = taken_q;
-    count        = count_q;
-    some         = some_q;
     waits        = outside_waits;
+    lost         = 1'b0;
     active_o     = '0;
     inside_o     = '0;
     queues       = '0;
     outside_done = '0;
     queued_done  = '0;
     here         = '0;
+    fresh        = '0;
     place        = '0;
-    for (int unsigned i = 0; i < Places; i++) begin
-      qpn[i]   = qpn_q[i];
-      owner[i] = owner_q[i];
-      stamp[i] = stamp_q[i];
-      works[i] = works_q[i];
-    end
     for (int unsigned s = 0; s < Steps; s++) begin
       number  = qpn_i[s*QpnWidth+:QpnWidth];
-      whose   = function_i[s*FunctionWidth+:FunctionWidth];
       at      = place_mem[number];
       placed  = valid_q[at] && qpn_q[at] == number;
       outside = outside_before[s];
@@ -173,32 +171,27 @@ module tx_sched_turns #(
       active_o[s] = placed || outside;
       if (erase_i[s]) begin
         if (placed) begin
-          valid[at] = 1'b0;
-          taken     = taken - 1'b1;
-          count[owner[at]*CountWidth+:CountWidth] =
-              count[owner[at]*CountWidth+:CountWidth] - 1'b1;
-          some[owner[at]] = count[owner[at]*CountWidth+:CountWidth] != '0;
+          valid[at]   = 1'b0;
+          settled[at] = 1'b0;
+          taken       = taken - 1'b1;
+          lost        = 1'b1;
+          for (int unsigned k = 0; k < Steps; k++) begin
+            if (k < s && place[k*PlaceWidth+:PlaceWidth] == at) begin
+              fresh[k] = 1'b0;
+            end
+          end
         end
         placed  = 1'b0;
         outside = 1'b0;
       end
       if (push_i[s] && !placed && !outside) begin
         if (taken != CountWidth'(Places) && !waits) begin
-          at = '0;
-          for (int unsigned i = 0; i < Places; i++) begin
-            if (!valid[Places-1-i]) begin
-              at = PlaceWidth'(Places - 1 - i);
-            end
-          end
-          valid[at] = 1'b1;
-          taken     = taken + 1'b1;
-          qpn[at]   = number;
-          owner[at] = whose;
-          stamp[at] = {order, 3'(s)};
-          count[whose*CountWidth+:CountWidth] = count[whose*CountWidth+:CountWidth] + 1'b1;
-          some[whose] = 1'b1;
+          at          = first_free(valid);
+          valid[at]   = 1'b1;
+          taken       = taken + 1'b1;
           placed      = 1'b1;
           inside_o[s] = 1'b1;
+          fresh[s]    = 1'b1;
         end else begin
           queues[s] = !queued;
           outside   = 1'b1;
@@ -207,7 +200,6 @@ module tx_sched_turns #(
         end
       end
       if (update_i[s] && placed) begin
-        works[at] = works_i[s*SlotWidth+:SlotWidth];
         for (int unsigned b = 0; b < Flags; b++) begin
           flags[b*Places+32'(at)] = flags_i[s*Flags+b];
         end
@@ -216,6 +208,24 @@ module tx_sched_turns #(
       place[s*PlaceWidth+:PlaceWidth] = at;
       outside_done[s] = outside;
       queued_done[s]  = queued;
+    end
+    some = some_q;
+    if (lost) begin
+      some = '0;
+      for (int unsigned g = 0; g < Places; g += Group) begin
+        if (settled[g+:Group] != '0) begin
+          for (int unsigned i = 0; i < Group; i++) begin
+            if (settled[g+i]) begin
+              some[owner_q[g+i]] = 1'b1;
+            end
+          end
+        end
+      end
+    end
+    for (int unsigned s = 0; s < Steps; s++) begin
+      if (fresh[s]) begin
+        some[function_i[s*FunctionWidth+:FunctionWidth]] = 1'b1;
+      end
     end
   end
   assign changes = erase_i | push_i;
@@ -245,79 +255,149 @@ module tx_sched_turns #(
   // The choice
   // ------------------------------------------------------------------------------------------
 
+  logic [Places-1:0] settled_grants;
+  logic [Steps-1:0] fresh_grants;
+  assign settled_grants = grants_i & settled;
+  always_comb begin
+    for (int unsigned s = 0; s < Steps; s++) begin
+      fresh_grants[s] = fresh[s] && grants_i[place[s*PlaceWidth+:PlaceWidth]];
+    end
+  end
   always_comb begin
     can_o = '0;
     for (int unsigned g = 0; g < Places; g += Group) begin
-      if (grants_i[g+:Group] != '0) begin
+      if (settled_grants[g+:Group] != '0) begin
         for (int unsigned i = 0; i < Group; i++) begin
-          if (grants_i[g+i]) begin
-            can_o[owner[g+i]] = 1'b1;
+          if (settled_grants[g+i]) begin
+            can_o[owner_q[g+i]] = 1'b1;
           end
         end
+      end
+    end
+    for (int unsigned s = 0; s < Steps; s++) begin
+      if (fresh_grants[s]) begin
+        can_o[function_i[s*FunctionWidth+:FunctionWidth]] = 1'b1;
       end
     end
   end
 
   logic [PlaceWidth-1:0] chosen;
   logic [StampWidth-1:0] chosen_stamp;
+  logic chosen_settled;
+  logic [Steps-1:0] before_chosen;  // steps that joined before the chosen one, if it is fresh
   always_comb begin
-    chosen_o     = 1'b0;
-    chosen       = '0;
-    chosen_stamp = '0;
+    chosen_settled = 1'b0;
+    chosen_stamp   = '0;
+    chosen         = '0;
     for (int unsigned g = 0; g < Places; g += Group) begin
-      if (choose_i && grants_i[g+:Group] != '0) begin
+      if (choose_i && settled_grants[g+:Group] != '0) begin
         for (int unsigned i = 0; i < Group; i++) begin
-          if (grants_i[g+i] && owner[g+i] == sender_i &&
-              (!chosen_o || stamp[g+i] < chosen_stamp)) begin
-            chosen_o     = 1'b1;
-            chosen       = PlaceWidth'(g + i);
-            chosen_stamp = stamp[g+i];
+          if (settled_grants[g+i] && owner_q[g+i] == sender_i &&
+              (!chosen_settled || stamp_q[g+i] < chosen_stamp)) begin
+            chosen_settled = 1'b1;
+            chosen         = PlaceWidth'(g + i);
+            chosen_stamp   = stamp_q[g+i];
           end
         end
       end
     end
-    chosen_qpn_o = qpn[chosen];
+    chosen_o      = chosen_settled;
+    chosen_qpn_o  = qpn_q[chosen];
+    before_chosen = '0;
+    for (int unsigned s = 0; s < Steps; s++) begin
+      if (choose_i && !chosen_o && fresh_grants[s] &&
+          function_i[s*FunctionWidth+:FunctionWidth] == sender_i) begin
+        chosen_o      = 1'b1;
+        chosen        = place[s*PlaceWidth+:PlaceWidth];
+        chosen_qpn_o  = qpn_i[s*QpnWidth+:QpnWidth];
+        before_chosen = (Steps'(1) << s) - 1'b1;
+      end
+    end
   end
 
   // Who leaves, the one that comes late, and the one that waits longest outside.
   logic [Places-1:0] valid_next;
   logic [Flags*Places-1:0] flags_next;
   logic [CountWidth-1:0] taken_next;
-  logic [CountWidth*Functions-1:0] count_next;
   logic [Functions-1:0] some_next;
   logic [PlaceWidth-1:0] late_place, admit_place;
   logic leaves, pops, waits_late;
   assign leaves = chosen_o && !stays_i;
+  logic [Places-1:0] valid_left;
+  logic [CountWidth-1:0] taken_left;
   always_comb begin
     logic [PlaceWidth-1:0] at;
-    logic placed, outside, queued, returned;
-    valid_next     = valid;
-    taken_next     = taken;
-    count_next     = count;
-    some_next      = some;
+    logic [FunctionWidth-1:0] whose;
+    logic [SlotWidth-1:0] held;
+    at             = '0;
+    whose          = '0;
+    held           = '0;
+    valid_left     = valid;
+    taken_left     = taken;
     parked_works_o = '0;
     if (parks_i != '0) begin
       for (int unsigned i = 0; i < Places; i++) begin
-        if (parks_i[i] && (visited_i[owner[i]] ||
-                           (chosen_o && owner[i] == sender_i && stamp[i] < chosen_stamp))) begin
-          valid_next[i]  = 1'b0;
-          taken_next     = taken_next - 1'b1;
-          parked_works_o = parked_works_o + 18'(works[i]);
-          count_next[owner[i]*CountWidth+:CountWidth] =
-              count_next[owner[i]*CountWidth+:CountWidth] - 1'b1;
-          some_next[owner[i]] = count_next[owner[i]*CountWidth+:CountWidth] != '0;
+        if (parks_i[i] && settled[i] &&
+            (visited_i[owner_q[i]] || (chosen_o && owner_q[i] == sender_i &&
+                                       (!chosen_settled || stamp_q[i] < chosen_stamp)))) begin
+          held = works_q[i];
+          for (int unsigned s = 0; s < Steps; s++) begin
+            if (update_i[s] && here[s] && place[s*PlaceWidth+:PlaceWidth] == PlaceWidth'(i)) begin
+              held = works_i[s*SlotWidth+:SlotWidth];
+            end
+          end
+          valid_left[i]  = 1'b0;
+          taken_left     = taken_left - 1'b1;
+          parked_works_o = parked_works_o + 18'(held);
+        end
+      end
+      for (int unsigned s = 0; s < Steps; s++) begin
+        at    = place[s*PlaceWidth+:PlaceWidth];
+        whose = function_i[s*FunctionWidth+:FunctionWidth];
+        if (fresh[s] && parks_i[at] &&
+            (visited_i[whose] || (whose == sender_i && before_chosen[s]))) begin
+          held = works_q[at];
+          for (int unsigned k = 0; k < Steps; k++) begin
+            if (update_i[k] && here[k] && place[k*PlaceWidth+:PlaceWidth] == at) begin
+              held = works_i[k*SlotWidth+:SlotWidth];
+            end
+          end
+          valid_left[at] = 1'b0;
+          taken_left     = taken_left - 1'b1;
+          parked_works_o = parked_works_o + 18'(held);
         end
       end
     end
     if (leaves) begin
-      valid_next[chosen] = 1'b0;
-      taken_next         = taken_next - 1'b1;
-      count_next[sender_i*CountWidth+:CountWidth] =
-          count_next[sender_i*CountWidth+:CountWidth] - 1'b1;
-      some_next[sender_i] = count_next[sender_i*CountWidth+:CountWidth] != '0;
+      valid_left[chosen] = 1'b0;
+      taken_left         = taken_left - 1'b1;
     end
-    after_o = some_next;
+    some_next = some;
+    if (leaves || parks_i != '0) begin
+      some_next = '0;
+      for (int unsigned g = 0; g < Places; g += Group) begin
+        if ((settled[g+:Group] & valid_left[g+:Group]) != '0) begin
+          for (int unsigned i = 0; i < Group; i++) begin
+            if (settled[g+i] && valid_left[g+i]) begin
+              some_next[owner_q[g+i]] = 1'b1;
+            end
+          end
+        end
+      end
+      for (int unsigned s = 0; s < Steps; s++) begin
+        if (fresh[s] && valid_left[place[s*PlaceWidth+:PlaceWidth]]) begin
+          some_next[function_i[s*FunctionWidth+:FunctionWidth]] = 1'b1;
+        end
+      end
+    end
+  end
+  assign after_o = some_next;
 
+  always_comb begin
+    logic [PlaceWidth-1:0] at;
+    logic placed, outside, queued, returned;
+    valid_next = valid_left;
+    taken_next = taken_left;
     at             = place_mem[return_qpn_i];
     returned       = valid_q[at] && qpn_q[at] == return_qpn_i;
     return_outside = return_outside_before;
@@ -351,17 +431,10 @@ module tx_sched_turns #(
     late_place    = '0;
     if (late_push_i && !placed && !outside) begin
       if (taken_next != CountWidth'(Places) && !waits) begin
-        for (int unsigned i = 0; i < Places; i++) begin
-          if (!valid_next[Places-1-i]) begin
-            late_place = PlaceWidth'(Places - 1 - i);
-          end
-        end
+        late_place             = first_free(valid_next);
         valid_next[late_place] = 1'b1;
         taken_next             = taken_next + 1'b1;
-        count_next[late_function_i*CountWidth+:CountWidth] =
-            count_next[late_function_i*CountWidth+:CountWidth] + 1'b1;
-        some_next[late_function_i] = 1'b1;
-        late_inside_o = 1'b1;
+        late_inside_o          = 1'b1;
       end else begin
         late_queues = !queued;
         outside     = 1'b1;
@@ -388,11 +461,7 @@ module tx_sched_turns #(
     pops        = waits_late && taken_next != CountWidth'(Places);
     admit_place = '0;
     if (pops) begin
-      for (int unsigned i = 0; i < Places; i++) begin
-        if (!valid_next[Places-1-i]) begin
-          admit_place = PlaceWidth'(Places - 1 - i);
-        end
-      end
+      admit_place = first_free(valid_next);
     end
   end
 
@@ -478,14 +547,13 @@ module tx_sched_turns #(
     end
   end
 
-  logic [CountWidth*Functions-1:0] count_all;
   logic [Functions-1:0] some_all;
   always_comb begin
-    count_all = count_next;
-    some_all  = some_next;
+    some_all = some_next;
+    if (late_inside_o) begin
+      some_all[late_function_i] = 1'b1;
+    end
     if (admit_o) begin
-      count_all[admit_function_o*CountWidth+:CountWidth] =
-          count_next[admit_function_o*CountWidth+:CountWidth] + 1'b1;
       some_all[admit_function_o] = 1'b1;
     end
   end
@@ -495,14 +563,12 @@ module tx_sched_turns #(
       valid_q <= '0;
       flags_q <= '0;
       taken_q <= '0;
-      count_q <= '0;
       some_q  <= '0;
       order_q <= '0;
     end else begin
       valid_q <= valid_next | (admit_o ? Places'(1) << admit_place : '0);
       flags_q <= flags_next;
       taken_q <= taken_next + CountWidth'(admit_o);
-      count_q <= count_all;
       some_q  <= some_all;
       if (busy_o || inside_o != '0 || late_inside_o || admit_o) begin
         order_q <= order + 1'b1;
