@@ -17,7 +17,7 @@
 namespace carillon {
 
 /// Enough words for the widest beat.
-inline constexpr unsigned MaxBeatWords = 288;
+inline constexpr unsigned MaxBeatWords = 320;
 
 static_assert(static_cast<unsigned>(line_kind::QpcCommon) ==
               static_cast<unsigned>(context_kind::qpc_common));

@@ -208,7 +208,7 @@ inline constexpr unsigned Depth = 16;
 inline constexpr unsigned Outstanding = 0;
 inline constexpr unsigned MaxBeats = 1;
 // functions, the PF included, that the RTL has room for (assumed)
-inline constexpr unsigned Functions = 65;
+inline constexpr unsigned Functions = 129;
 // work requests held for all QPs together, while nobody shares the wire (assumed)
 inline constexpr unsigned WorkSlots = 64;
 // work requests held at most, those of QPs in SQD included (assumed)
@@ -224,7 +224,7 @@ inline constexpr unsigned Saved = 128;
 // packets of READ responses in payload_dma, and failures that wait to be told of (assumed)
 inline constexpr unsigned Failures = 256;
 inline constexpr stage_timing_desc TimingTable[] = {
-    {"functions", 65, "assumed", "functions, the PF included, that the RTL has room for"},
+    {"functions", 129, "assumed", "functions, the PF included, that the RTL has room for"},
     {"work_slots", 64, "assumed", "work requests held for all QPs together, while nobody shares the wire"},
     {"works", 1024, "assumed", "work requests held at most, those of QPs in SQD included"},
     {"places", 128, "assumed", "QPs that are looked at for the next request, and as many for the next READ response"},
@@ -481,7 +481,7 @@ inline constexpr std::array<stage_desc, 18> StageTable = {{
      "5", "WQE parse", 10, 1, 48, 64, 16, true, true,
      stage_spec::wqe_parser::TimingTable, 7},
     {"tx_sched", "which QP sends its next packet: acknowledges, then READ responses, then requests by deficit round robin; one MTU packet a grant",
-     "5", "WQE parse", 5, 1, 16, 0, 1, true, false,
+     "5", "WQE parse", 5, 1, 16, 0, 1, true, true,
      stage_spec::tx_sched::TimingTable, 8},
     {"payload_dma", "gather list of a packet to read requests to packet buffer, store and forward",
      "6", "payload DMA", 200, 1, 1024, 64, 64, true, true,

@@ -87,7 +87,7 @@ package stages_pkg;
   localparam int unsigned TxSchedDepth = 16;
   localparam int unsigned TxSchedOutstanding = 0;
   localparam int unsigned TxSchedMaxBeats = 1;
-  localparam int unsigned TxSchedFunctions = 65;
+  localparam int unsigned TxSchedFunctions = 129;
   localparam int unsigned TxSchedWorkSlots = 64;
   localparam int unsigned TxSchedWorks = 1024;
   localparam int unsigned TxSchedPlaces = 128;

@@ -7,8 +7,8 @@
 // functions get something to send, for three more reasons.
 //
 // Functions in line have stamps in the order in which they joined. A stamp is the number of the
-// cycle, of those in which somebody was in line since nobody was, and 8 bits for the order within
-// it; 56 bits of cycles do not wrap.
+// cycle, of those in which somebody was in line since nobody was, and some bits for the order
+// within it; 55 bits of cycles do not wrap.
 `include "assertions.svh"
 
 module tx_sched_functions #(
@@ -48,12 +48,13 @@ module tx_sched_functions #(
   localparam int unsigned UrgencyWidth = 8;
   localparam int unsigned Urgencies = 2 ** UrgencyWidth;
   localparam int unsigned StampWidth = 64;
-  localparam int unsigned OrderWidth = StampWidth - 8;
+  localparam int unsigned TurnWidth = $clog2(2 * Functions + 9);
+  localparam int unsigned OrderWidth = StampWidth - TurnWidth;
   // Within a cycle: by number when the ports change, five singly, by number when rates let them in,
   // the one that has sent, three singly.
-  localparam logic [7:0] Single = 8'(Functions);
-  localparam logic [7:0] Opened = Single + 8'd5;
-  localparam logic [7:0] Sent = Opened + 8'(Functions);
+  localparam logic [TurnWidth-1:0] Single = TurnWidth'(Functions);
+  localparam logic [TurnWidth-1:0] Opened = Single + TurnWidth'(5);
+  localparam logic [TurnWidth-1:0] Sent = Opened + TurnWidth'(Functions);
 
   // The virtual ports
   // ------------------------------------------------------------------------------------------
@@ -144,7 +145,7 @@ module tx_sched_functions #(
             listed[i]  = 1'b1;
             had[i]     = 1'b1;
             due[i]     = balance[i] > 0;
-            stamp[i]   = {order, 8'(i)};
+            stamp[i]   = {order, TurnWidth'(i)};
           end else begin
             throttled[i] = 1'b1;
           end
@@ -159,7 +160,7 @@ module tx_sched_functions #(
           listed[who]  = 1'b1;
           had[who]     = 1'b1;
           due[who]     = balance[who] > 0;
-          stamp[who]   = {order, Single + 8'(s)};
+          stamp[who]   = {order, Single + TurnWidth'(s)};
         end else begin
           throttled[who] = 1'b1;
         end
@@ -174,7 +175,7 @@ module tx_sched_functions #(
       for (int unsigned i = 0; i < Functions; i++) begin
         if (opened[i]) begin
           balance[i] = topped_up(had[i], balance[i], quantum[i]);
-          stamp[i]   = {order, Opened + 8'(i)};
+          stamp[i]   = {order, Opened + TurnWidth'(i)};
           due[i]     = balance[i] > 0;
         end
       end
@@ -305,7 +306,7 @@ module tx_sched_functions #(
           listed_next[who]  = 1'b1;
           had_next[who]     = 1'b1;
           due_next[who]     = balance_next[who] > 0;
-          stamp_next[who]   = {order, Sent + 8'(s + 1)};
+          stamp_next[who]   = {order, Sent + TurnWidth'(s + 1)};
         end else begin
           throttled_next[who] = 1'b1;
         end

@@ -40,12 +40,10 @@ class each_scenario(unittest.TestCase):
             expected = carillon_runs.stage_traces(model)
             self.assertTrue(expected)
             self.assertTrue(all(len(text.splitlines()) > 100 for text in expected.values()))
-            # The RTL of tx_sched has room for 65 functions.
-            but = ",tx_sched=model" if base == "many_vfs" else ""
-            ways = {name: ("--impl", f"all={name}{but}") for name in ("rtl", "lockstep")}
+            ways = {name: ("--impl", f"all={name}") for name in ("rtl", "lockstep")}
             # Idle stretches cost as much as busy ones then.
             if carillon_runs.simulated_ms(model) < 0.2:
-                ways["always"] = ("--impl", "all=rtl" + but, "--rtl-clock", "always")
+                ways["always"] = ("--impl", "all=rtl", "--rtl-clock", "always")
             for name, options in ways.items():
                 other = self.run_ok(scenario, f"{base}-{name}", "--trace", "stages", *options)
                 self.assertTrue(carillon_runs.stage_traces(other) == expected,
