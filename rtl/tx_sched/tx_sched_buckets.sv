@@ -16,8 +16,7 @@ module tx_sched_buckets #(
     input logic rst_ni, // synchronous reset, active low
 
     input  logic [                    13:0] largest_i,  // bytes of the largest packet - top
-    input  logic                            changed_i,  // there are other rates - functions
-    input  logic [ShareWidth*Functions-1:0] shares_i,   // which - functions
+      input  logic [ShareWidth*Functions-1:0] shares_i,   // the virtual ports - functions
     input  logic [           Functions-1:0] limited_i,  // whose rate is limited - functions
     output logic [           Functions-1:0] open_o,     // it may send - functions
     input  logic                            charge_i,   // a packet is sent - functions
@@ -42,50 +41,32 @@ module tx_sched_buckets #(
       .tokens_o(taken)
   );
 
-  // Tokens that the rate lets come each cycle, and those that a bucket is short of being full.
-  logic [RefillWidth-1:0] refill[Functions];
-  logic [RefillWidth-1:0] refill_q[Functions];
-  logic signed [LevelWidth-1:0] short_q[Functions];
+  // Tokens that a bucket is short of being full.
+  (* mem2reg *) logic signed [LevelWidth-1:0] short_q[Functions];
   logic signed [LevelWidth-1:0] short_next[Functions];
-  logic [Functions-1:0] filling_q, filling;
-
-  streams_pkg::vport_share_t port;
-  always_comb begin
-    port = '0;
-    for (int unsigned i = 0; i < Functions; i++) begin
-      refill[i] = refill_q[i];
-    end
-    if (changed_i) begin
-      for (int unsigned i = 0; i < Functions; i++) begin
-        port      = shares_i[i*ShareWidth+:ShareWidth];
-        refill[i] = port.refill;
-      end
-    end
-  end
+  logic [Functions-1:0] filling_q, filling, charged;
 
   always_comb begin
     open_o = '1;
     if (filling_q != '0) begin
       for (int unsigned i = 0; i < Functions; i++) begin
-        if (filling_q[i]) begin
-          open_o[i] = !limited_i[i] || short_q[i] < room;
+        if (filling_q[i] && limited_i[i]) begin
+          open_o[i] = short_q[i] < room;
         end
       end
     end
   end
 
+  assign charged = charge_i ? limited_i & (Functions'(1) << charge_function_i) : '0;
+  streams_pkg::vport_share_t port;  // its rate lets so many tokens come each cycle
   always_comb begin
     logic signed [LevelWidth-1:0] less;
-    logic [Functions-1:0] charged;
     open_after_o = open_o;
     filling      = '0;
     less         = '0;
+    port         = '0;
     for (int unsigned i = 0; i < Functions; i++) begin
       short_next[i] = '0;
-    end
-    charged = '0;
-    if (charge_i) begin
-      charged[charge_function_i] = limited_i[charge_function_i];
     end
     if ((filling_q | charged) != '0) begin
       for (int unsigned i = 0; i < Functions; i++) begin
@@ -98,7 +79,8 @@ module tx_sched_buckets #(
             less = room + room;
           end
           open_after_o[i] = less < room;
-          less = less - $signed({{(LevelWidth - RefillWidth) {1'b0}}, refill[i]});
+          port            = shares_i[i*ShareWidth+:ShareWidth];
+          less            = less - $signed({{(LevelWidth - RefillWidth) {1'b0}}, port.refill});
           if (less > 0) begin
             short_next[i] = less;
             filling[i]    = 1'b1;
@@ -111,8 +93,9 @@ module tx_sched_buckets #(
   assign busy_o = filling_q != '0;
   for (genvar i = 0; i < Functions; i++) begin : gen_function
     always_ff @(posedge clk_i) begin
-      refill_q[i] <= refill[i];
-      short_q[i]  <= short_next[i];
+      if (filling[i]) begin
+        short_q[i] <= short_next[i];
+      end
     end
   end
   always_ff @(posedge clk_i) begin

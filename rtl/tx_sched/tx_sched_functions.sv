@@ -46,7 +46,6 @@ module tx_sched_functions #(
 );
 
   localparam int unsigned UrgencyWidth = 8;
-  localparam int unsigned Urgencies = 2 ** UrgencyWidth;
   localparam int unsigned StampWidth = 64;
   localparam int unsigned TurnWidth = $clog2(2 * Functions + 9);
   localparam int unsigned OrderWidth = StampWidth - TurnWidth;
@@ -59,33 +58,26 @@ module tx_sched_functions #(
   // The virtual ports
   // ------------------------------------------------------------------------------------------
 
+  // Those of the cycle before; what follows from them is stored too.
   logic [ShareWidth*Functions-1:0] shares_q;
-  logic signed [BalanceWidth-1:0] quantum[Functions];
-  logic signed [BalanceWidth-1:0] quantum_q[Functions];
-  logic [UrgencyWidth-1:0] urgency[Functions];
-  logic [UrgencyWidth-1:0] urgency_q[Functions];
   logic [Functions-1:0] enabled, limited, enabled_q, limited_q;
   logic changed, rearranged;
   assign changed = !rst_ni || shares_i != shares_q;
 
-  streams_pkg::vport_share_t port;
+  streams_pkg::vport_share_t port, old_port;
   always_comb begin
     rearranged = 1'b0;
     enabled    = enabled_q;
     limited    = limited_q;
     port       = '0;
-    for (int unsigned i = 0; i < Functions; i++) begin
-      quantum[i] = quantum_q[i];
-      urgency[i] = urgency_q[i];
-    end
+    old_port   = '0;
     if (changed) begin
       for (int unsigned i = 0; i < Functions; i++) begin
         port       = shares_i[i*ShareWidth+:ShareWidth];
-        rearranged = rearranged || port.urgency != urgency_q[i];
+        old_port   = shares_q[i*ShareWidth+:ShareWidth];
+        rearranged = rearranged || port.urgency != old_port.urgency;
         enabled[i] = port.enabled;
         limited[i] = port.refill != '0;
-        urgency[i] = port.urgency;
-        quantum[i] = BalanceWidth'(port.weight) * BalanceWidth'(largest_i);
       end
     end
   end
@@ -94,8 +86,8 @@ module tx_sched_functions #(
   assign charged_o = limited | {Functions{!alone_o}};
 
   logic [Functions-1:0] listed_q, due_q, throttled_q, had_q;
-  logic signed [BalanceWidth-1:0] balance_q[Functions];
-  logic [StampWidth-1:0] stamp_q[Functions];
+  (* mem2reg *) logic signed [BalanceWidth-1:0] balance_q[Functions];
+  (* mem2reg *) logic [StampWidth-1:0] stamp_q[Functions];
   logic [OrderWidth-1:0] order_q, order;
   assign order = listed_q != '0 ? order_q : '0;
 
@@ -107,140 +99,210 @@ module tx_sched_functions #(
     topped_up = had ? balance : balance > 0 ? share : balance + share;
   endfunction
 
+  // A quantum of so many largest packets.
+  function automatic logic signed [BalanceWidth-1:0] quantum_of(input logic [15:0] weight,
+                                                                input logic [13:0] largest);
+    quantum_of = BalanceWidth'(weight) * BalanceWidth'(largest);
+  endfunction
+
+  // What was left at first: other ports take what goes beyond, other urgencies all.
+  function automatic logic signed [BalanceWidth-1:0] cut_back(
+      input logic change, input logic rearrange, input logic signed [BalanceWidth-1:0] balance,
+      input logic signed [BalanceWidth-1:0] share);
+    cut_back = balance;
+    if (change && (rearrange ? balance > 0 : balance > share)) begin
+      cut_back = rearrange ? '0 : share;
+    end
+  endfunction
+
   // Who gets something to send, and the rounds
   // ------------------------------------------------------------------------------------------
 
+  // A function joins once at most in these steps: by number when the ports change, singly, or by
+  // number when its rate lets it.
   logic [Functions-1:0] open, open_after;
-  logic [Functions-1:0] listed, due, throttled, had;
-  logic signed [BalanceWidth-1:0] balance[Functions];
-  logic [StampWidth-1:0] stamp[Functions];
-
+  logic [Functions-1:0] lined_up, throttled, had_before, numbered, opened, joined;
   always_comb begin
-    logic [Functions-1:0] again, opened;
-    logic [Urgencies-1:0] has_due, has_spent;
+    logic [Functions-1:0] again, one;
     logic [FunctionWidth-1:0] who;
-    again     = '0;
-    has_due   = '0;
-    has_spent = '0;
-    listed    = listed_q;
-    due       = due_q;
-    throttled = throttled_q;
-    had       = had_q;
-    for (int unsigned i = 0; i < Functions; i++) begin
-      balance[i] = balance_q[i];
-      stamp[i]   = stamp_q[i];
-    end
+    again      = '0;
+    one        = '0;
+    who        = '0;
+    numbered   = '0;
+    lined_up   = listed_q;
+    throttled  = throttled_q;
+    had_before = had_q;
     if (changed) begin
-      again     = throttled_q | (rearranged ? listed_q : '0);
-      listed    = listed_q & ~again;
-      throttled = '0;
-      had       = rearranged ? '0 : had_q;
-      for (int unsigned i = 0; i < Functions; i++) begin
-        if (rearranged ? balance[i] > 0 : balance[i] > quantum[i]) begin
-          balance[i] = rearranged ? '0 : quantum[i];
-        end
-        if (again[i] && before_i[i]) begin
-          if (open[i]) begin
-            balance[i] = topped_up(had[i], balance[i], quantum[i]);
-            listed[i]  = 1'b1;
-            had[i]     = 1'b1;
-            due[i]     = balance[i] > 0;
-            stamp[i]   = {order, TurnWidth'(i)};
-          end else begin
-            throttled[i] = 1'b1;
-          end
-        end
-      end
+      again      = throttled_q | (rearranged ? listed_q : '0);
+      numbered   = again & before_i & open;
+      lined_up   = (listed_q & ~again) | numbered;
+      throttled  = again & before_i & ~open;
+      had_before = rearranged ? '0 : had_q;
     end
+    joined = numbered;
     for (int unsigned s = 0; s < 5; s++) begin
-      who = entering_i[s*FunctionWidth+:FunctionWidth];
-      if (enter_i[s] && !listed[who] && !throttled[who]) begin
-        if (open[who]) begin
-          balance[who] = topped_up(had[who], balance[who], quantum[who]);
-          listed[who]  = 1'b1;
-          had[who]     = 1'b1;
-          due[who]     = balance[who] > 0;
-          stamp[who]   = {order, Single + TurnWidth'(s)};
-        end else begin
-          throttled[who] = 1'b1;
+      if (enter_i[s]) begin
+        who = entering_i[s*FunctionWidth+:FunctionWidth];
+        if (!lined_up[who] && !throttled[who]) begin
+          one = Functions'(1) << who;
+          if (open[who]) begin
+            lined_up = lined_up | one;
+            joined   = joined | one;
+          end else begin
+            throttled = throttled | one;
+          end
         end
       end
     end
     // Those leave that have lost what they had; those come back whose rate lets them.
-    listed    = listed & waiting_i;
     opened    = throttled & open;
     throttled = throttled & ~opened;
     opened    = opened & waiting_i;
-    if (opened != '0) begin
+    lined_up  = (lined_up & waiting_i) | opened;
+    joined    = joined | opened;
+  end
+
+  // What they have then.
+  logic [Functions-1:0] has_joined;  // of those that join: something is left
+  streams_pkg::vport_share_t joining;
+  always_comb begin
+    logic signed [BalanceWidth-1:0] share;
+    has_joined = '0;
+    joining    = '0;
+    share      = '0;
+    if (joined != '0) begin
       for (int unsigned i = 0; i < Functions; i++) begin
-        if (opened[i]) begin
-          balance[i] = topped_up(had[i], balance[i], quantum[i]);
-          stamp[i]   = {order, Opened + TurnWidth'(i)};
-          due[i]     = balance[i] > 0;
-        end
-      end
-      listed = listed | opened;
-      had    = had | opened;
-    end
-    // A round of each urgency begins of which nobody has anything left.
-    if ((listed & ~due) != '0) begin
-      for (int unsigned i = 0; i < Functions; i++) begin
-        if (listed[i]) begin
-          if (due[i]) begin
-            has_due[urgency[i]] = 1'b1;
-          end else begin
-            has_spent[urgency[i]] = 1'b1;
-          end
-        end
-      end
-      for (int unsigned i = 0; i < Functions; i++) begin
-        if (has_spent[urgency[i]] && !has_due[urgency[i]]) begin
-          due[i] = due[i] || listed[i];
-          had[i] = 1'b0;
+        if (joined[i]) begin
+          joining       = shares_i[i*ShareWidth+:ShareWidth];
+          share         = quantum_of(joining.weight, largest_i);
+          has_joined[i] = topped_up(had_before[i], cut_back(changed, rearranged, balance_q[i],
+                                                            share), share) > 0;
         end
       end
     end
   end
 
+  // A round of each urgency begins of which nobody has anything left.
+  logic [Functions-1:0] listed, due, had, due_first, begins;
+  streams_pkg::vport_share_t spent_port, other_port;
+  assign listed = lined_up;
+  assign due_first = (due_q & ~joined) | has_joined;
+  always_comb begin
+    logic [Functions-1:0] same;
+    logic goes_on;
+    begins     = '0;
+    same       = '0;
+    goes_on    = 1'b0;
+    spent_port = '0;
+    other_port = '0;
+    if ((listed & ~due_first) != '0) begin
+      for (int unsigned i = 0; i < Functions; i++) begin
+        if (listed[i] && !due_first[i]) begin
+          spent_port = shares_i[i*ShareWidth+:ShareWidth];
+          goes_on    = 1'b0;
+          for (int unsigned j = 0; j < Functions; j++) begin
+            if (listed[j] && due_first[j]) begin
+              other_port = shares_i[j*ShareWidth+:ShareWidth];
+              goes_on    = goes_on || other_port.urgency == spent_port.urgency;
+            end
+          end
+          if (!goes_on) begin
+            for (int unsigned j = 0; j < Functions; j++) begin
+              other_port = shares_i[j*ShareWidth+:ShareWidth];
+              same[j]    = other_port.urgency == spent_port.urgency;
+            end
+            begins = begins | same;
+          end
+        end
+      end
+    end
+  end
+  assign due = due_first | (begins & listed);
+  assign had = (had_before | joined) & ~begins;
+
   // The turn
   // ------------------------------------------------------------------------------------------
+
+  // The place of one that has joined in this cycle, behind all that were there.
+  function automatic logic [TurnWidth-1:0] place_of(
+      input logic [FunctionWidth-1:0] who, input logic by_number, input logic by_rate,
+      input logic [4:0] enter, input logic [5*FunctionWidth-1:0] entering);
+    place_of = by_number ? TurnWidth'(who) : Opened + TurnWidth'(who);
+    if (!by_number && !by_rate) begin
+      for (int unsigned s = 5; s > 0; s--) begin
+        if (enter[s-1] && entering[(s-1)*FunctionWidth+:FunctionWidth] == who) begin
+          place_of = Single + TurnWidth'(s - 1);
+        end
+      end
+    end
+  endfunction
 
   logic [Functions-1:0] able;
   logic [UrgencyWidth-1:0] first_urgency;
   logic [StampWidth-1:0] first_stamp;
   logic first_due, found;
+  streams_pkg::vport_share_t able_port;
   assign able = listed & can_i;
   // Who can send and is before all others that can.
   always_comb begin
+    logic [UrgencyWidth-1:0] level;
+    logic [StampWidth-1:0] stamp;
     found         = 1'b0;
     sender_o      = '0;
     first_urgency = '0;
     first_due     = 1'b0;
     first_stamp   = '0;
+    able_port     = '0;
+    level         = '0;
+    stamp         = '0;
     if (able != '0) begin
       for (int unsigned i = 0; i < Functions; i++) begin
-        if (able[i] &&
-            (!found || urgency[i] > first_urgency ||
-             (urgency[i] == first_urgency &&
-              (due[i] != first_due ? due[i] : stamp[i] < first_stamp)))) begin
-          found         = 1'b1;
-          sender_o      = FunctionWidth'(i);
-          first_urgency = urgency[i];
-          first_due     = due[i];
-          first_stamp   = stamp[i];
+        if (able[i]) begin
+          able_port = shares_i[i*ShareWidth+:ShareWidth];
+          level     = able_port.urgency;
+          stamp     = stamp_q[i];
+          if (joined[i]) begin
+            stamp = {order, place_of(FunctionWidth'(i), numbered[i], opened[i], enter_i,
+                                     entering_i)};
+          end
+          if (!found || level > first_urgency ||
+              (level == first_urgency &&
+               (due[i] != first_due ? due[i] : stamp < first_stamp))) begin
+            found         = 1'b1;
+            sender_o      = FunctionWidth'(i);
+            first_urgency = level;
+            first_due     = due[i];
+            first_stamp   = stamp;
+          end
         end
       end
     end
   end
   assign any_o = found && !out_of_turn_i;
+  // Those that cannot, and are before it.
+  streams_pkg::vport_share_t vain_port;
   always_comb begin
+    logic [UrgencyWidth-1:0] level;
+    logic [StampWidth-1:0] stamp;
     visited_o = out_of_turn_i ? '0 : listed & ~can_i;
+    vain_port = '0;
+    level     = '0;
+    stamp     = '0;
     if (visited_o != '0 && found) begin
       for (int unsigned i = 0; i < Functions; i++) begin
-        if (urgency[i] < first_urgency ||
-            (urgency[i] == first_urgency &&
-             (due[i] != first_due ? first_due : stamp[i] > first_stamp))) begin
-          visited_o[i] = 1'b0;
+        if (visited_o[i]) begin
+          vain_port = shares_i[i*ShareWidth+:ShareWidth];
+          level     = vain_port.urgency;
+          stamp     = stamp_q[i];
+          if (joined[i]) begin
+            stamp = {order, place_of(FunctionWidth'(i), numbered[i], opened[i], enter_i,
+                                     entering_i)};
+          end
+          if (level < first_urgency ||
+              (level == first_urgency &&
+               (due[i] != first_due ? first_due : stamp > first_stamp))) begin
+            visited_o[i] = 1'b0;
+          end
         end
       end
     end
@@ -253,7 +315,6 @@ module tx_sched_functions #(
       .clk_i,
       .rst_ni,
       .largest_i,
-      .changed_i(changed),
       .shares_i,
       .limited_i(limited),
       .open_o(open),
@@ -266,49 +327,130 @@ module tx_sched_functions #(
 
   // Who has sent goes to the end of a line, or waits for his rate; whoever has nothing leaves. Then
   // those that come late.
-  logic [Functions-1:0] listed_next, due_next, throttled_next, had_next;
-  logic signed [BalanceWidth-1:0] balance_next[Functions];
-  logic [StampWidth-1:0] stamp_next[Functions];
+  logic [Functions-1:0] listed_next, due_next, throttled_next, had_next, sends;
+  logic signed [BalanceWidth-1:0] left;
+  streams_pkg::vport_share_t sender_port;
   always_comb begin
-    logic signed [BalanceWidth-1:0] left;
-    logic [FunctionWidth-1:0] who;
-    listed_next    = listed;
-    due_next       = due;
-    throttled_next = throttled;
-    had_next       = had;
-    for (int unsigned i = 0; i < Functions; i++) begin
-      balance_next[i] = balance[i];
-      stamp_next[i]   = stamp[i];
-    end
-    left = topped_up(had[sender_o], balance[sender_o], quantum[sender_o]);
-    // Whoever has nothing left begins a round of its own.
-    left = topped_up(due[sender_o], left, quantum[sender_o]);
-    left = left - $signed({{(BalanceWidth - 16) {1'b0}}, bytes_i});
-    listed_next = listed & ~(visited_o & ~after_i);
+    logic signed [BalanceWidth-1:0] share;
+    sends       = '0;
+    left        = '0;
+    share       = '0;
+    sender_port = '0;
     if (any_o) begin
-      had_next[sender_o]       = 1'b1;
-      due_next[sender_o]       = left > 0;
-      balance_next[sender_o]   = left;
-      stamp_next[sender_o]     = {order, Sent};
-      listed_next[sender_o]    = open_after[sender_o] && after_i[sender_o];
-      throttled_next[sender_o] = !open_after[sender_o];
+      sends       = Functions'(1) << sender_o;
+      sender_port = shares_i[sender_o*ShareWidth+:ShareWidth];
+      share       = quantum_of(sender_port.weight, largest_i);
+      left        = cut_back(changed, rearranged, balance_q[sender_o], share);
+      left        = topped_up(!joined[sender_o] || had_before[sender_o], left, share);
+      left        = topped_up(had[sender_o], left, share);
+      // Whoever has nothing left begins a round of its own.
+      left        = topped_up(due[sender_o], left, share);
+      left        = left - $signed({{(BalanceWidth - 16) {1'b0}}, bytes_i});
+    end
+  end
+
+  logic [2:0] late_joins;
+  logic signed [BalanceWidth-1:0] late_balance[3];
+  streams_pkg::vport_share_t late_port;
+  always_comb begin
+    logic signed [BalanceWidth-1:0] share;
+    logic [FunctionWidth-1:0] who;
+    logic [Functions-1:0] one;
+    share          = '0;
+    who            = '0;
+    one            = '0;
+    late_port      = '0;
+    late_joins     = '0;
+    due_next       = due & ~sends;
+    throttled_next = throttled;
+    had_next       = had | sends;
+    listed_next    = listed & ~(visited_o & ~after_i);
+    if (any_o) begin
+      if (left > 0) begin
+        due_next = due_next | sends;
+      end
+      if (!open_after[sender_o]) begin
+        throttled_next = throttled | sends;
+        listed_next    = listed_next & ~sends;
+      end else begin
+        throttled_next = throttled & ~sends;
+        listed_next    = after_i[sender_o] ? listed_next | sends : listed_next & ~sends;
+      end
     end
     if (out_of_turn_i && limited[answerer_i] && listed[answerer_i] &&
         !open_after[answerer_i]) begin
-      listed_next[answerer_i]    = 1'b0;
-      throttled_next[answerer_i] = 1'b1;
+      one            = Functions'(1) << answerer_i;
+      listed_next    = listed_next & ~one;
+      throttled_next = throttled_next | one;
     end
     for (int unsigned s = 0; s < 3; s++) begin
-      who = late_function_i[s*FunctionWidth+:FunctionWidth];
-      if (late_i[s] && !listed_next[who] && !throttled_next[who]) begin
-        if (open_after[who]) begin
-          balance_next[who] = topped_up(had_next[who], balance_next[who], quantum[who]);
-          listed_next[who]  = 1'b1;
-          had_next[who]     = 1'b1;
-          due_next[who]     = balance_next[who] > 0;
-          stamp_next[who]   = {order, Sent + TurnWidth'(s + 1)};
-        end else begin
-          throttled_next[who] = 1'b1;
+      late_balance[s] = '0;
+      if (late_i[s]) begin
+        who = late_function_i[s*FunctionWidth+:FunctionWidth];
+        if (!listed_next[who] && !throttled_next[who]) begin
+          one = Functions'(1) << who;
+          if (open_after[who]) begin
+            late_port = shares_i[who*ShareWidth+:ShareWidth];
+            share     = quantum_of(late_port.weight, largest_i);
+            late_balance[s] = cut_back(changed, rearranged, balance_q[who], share);
+            late_balance[s] = topped_up(!joined[who] || had_before[who], late_balance[s], share);
+            if (sends[who]) begin
+              late_balance[s] = left;
+            end
+            late_balance[s] = topped_up(had_next[who], late_balance[s], share);
+            late_joins[s]   = 1'b1;
+            listed_next     = listed_next | one;
+            had_next        = had_next | one;
+            due_next        = late_balance[s] > 0 ? due_next | one : due_next & ~one;
+          end else begin
+            throttled_next = throttled_next | one;
+          end
+        end
+      end
+    end
+  end
+
+  // What is stored anew: of those that join or send, of all when the ports change.
+  logic [Functions-1:0] writes, stamps;
+  logic signed [BalanceWidth-1:0] balance_next[Functions];
+  logic [StampWidth-1:0] stamp_next[Functions];
+  streams_pkg::vport_share_t written_port;
+  always_comb begin
+    logic signed [BalanceWidth-1:0] share;
+    share        = '0;
+    written_port = '0;
+    stamps       = joined | sends;
+    for (int unsigned s = 0; s < 3; s++) begin
+      if (late_joins[s]) begin
+        stamps = stamps | (Functions'(1) << late_function_i[s*FunctionWidth+:FunctionWidth]);
+      end
+    end
+    writes = changed ? '1 : stamps;
+    for (int unsigned i = 0; i < Functions; i++) begin
+      balance_next[i] = '0;
+      stamp_next[i]   = '0;
+    end
+    if (writes != '0) begin
+      for (int unsigned i = 0; i < Functions; i++) begin
+        if (writes[i]) begin
+          if (sends[i]) begin
+            balance_next[i] = left;
+            stamp_next[i]   = {order, Sent};
+          end else begin
+            written_port    = shares_i[i*ShareWidth+:ShareWidth];
+            share           = quantum_of(written_port.weight, largest_i);
+            balance_next[i] = topped_up(!joined[i] || had_before[i],
+                                        cut_back(changed, rearranged, balance_q[i], share), share);
+            stamp_next[i] = {order, place_of(FunctionWidth'(i), numbered[i], opened[i], enter_i,
+                                             entering_i)};
+          end
+          for (int unsigned s = 0; s < 3; s++) begin
+            if (late_joins[s] &&
+                late_function_i[s*FunctionWidth+:FunctionWidth] == FunctionWidth'(i)) begin
+              balance_next[i] = late_balance[s];
+              stamp_next[i]   = {order, Sent + TurnWidth'(s + 1)};
+            end
+          end
         end
       end
     end
@@ -318,18 +460,18 @@ module tx_sched_functions #(
 
   for (genvar i = 0; i < Functions; i++) begin : gen_function
     always_ff @(posedge clk_i) begin
-      stamp_q[i]   <= stamp_next[i];
-      urgency_q[i] <= urgency[i];
-      quantum_q[i] <= quantum[i];
-      balance_q[i] <= rst_ni ? balance_next[i] : '0;
+      if (writes[i]) begin
+        balance_q[i] <= rst_ni ? balance_next[i] : '0;
+      end
+      if (stamps[i]) begin
+        stamp_q[i] <= stamp_next[i];
+      end
     end
   end
   always_ff @(posedge clk_i) begin
-    if (changed) begin
-      shares_q  <= shares_i;
-      enabled_q <= enabled;
-      limited_q <= limited;
-    end
+    shares_q  <= shares_i;
+    enabled_q <= enabled;
+    limited_q <= limited;
     if (!rst_ni) begin
       listed_q    <= '0;
       due_q       <= '0;
