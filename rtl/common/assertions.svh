@@ -1,11 +1,20 @@
 // Assertions that every twin makes about its streams. Nothing of it is synthesised.
 
-// Once offered, a beat stays as it is until it is taken.
+// Once offered, a beat stays as it is until it is taken. What was offered is noted only then: some
+// beats have thousands of bits, and most are taken at once.
 `define CARILLON_ASSERT_STREAM(name)                                                   \
   `ifndef YOSYS                                                                        \
-  assert property (@(posedge clk_i) disable iff (!rst_ni)                              \
-                   (name``_valid_o && !name``_ready_i) |=>                             \
-                   (name``_valid_o && $stable(name``_o)));                             \
+  logic name``_held;                                                                   \
+  logic [$bits(name``_o)-1:0] name``_offered;                                          \
+  always_ff @(posedge clk_i) begin                                                     \
+    name``_held <= rst_ni && name``_valid_o && !name``_ready_i;                        \
+    if (rst_ni && name``_valid_o && !name``_ready_i && !name``_held) begin             \
+      name``_offered <= name``_o;                                                      \
+    end                                                                                \
+    if (rst_ni && name``_held) begin                                                   \
+      assert (name``_valid_o && name``_o == name``_offered);                           \
+    end                                                                                \
+  end                                                                                  \
   `endif
 
 // A condition that holds at every edge outside reset.
