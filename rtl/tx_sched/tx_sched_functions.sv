@@ -46,6 +46,7 @@ module tx_sched_functions #(
 );
 
   localparam int unsigned UrgencyWidth = 8;
+  localparam int unsigned UrgencyAt = 48;  // of a virtual port, behind its refill
   localparam int unsigned StampWidth = 64;
   localparam int unsigned TurnWidth = $clog2(2 * Functions + 9);
   localparam int unsigned OrderWidth = StampWidth - TurnWidth;
@@ -184,33 +185,22 @@ module tx_sched_functions #(
 
   // A round of each urgency begins of which nobody has anything left.
   logic [Functions-1:0] listed, due, had, due_first, begins;
-  streams_pkg::vport_share_t spent_port, other_port;
   assign listed = lined_up;
   assign due_first = (due_q & ~joined) | has_joined;
   always_comb begin
     logic [Functions-1:0] same;
-    logic goes_on;
-    begins     = '0;
-    same       = '0;
-    goes_on    = 1'b0;
-    spent_port = '0;
-    other_port = '0;
+    logic [UrgencyWidth-1:0] level;
+    begins = '0;
+    same   = '0;
+    level  = '0;
     if ((listed & ~due_first) != '0) begin
       for (int unsigned i = 0; i < Functions; i++) begin
         if (listed[i] && !due_first[i]) begin
-          spent_port = shares_i[i*ShareWidth+:ShareWidth];
-          goes_on    = 1'b0;
+          level = shares_i[i*ShareWidth+UrgencyAt+:UrgencyWidth];
           for (int unsigned j = 0; j < Functions; j++) begin
-            if (listed[j] && due_first[j]) begin
-              other_port = shares_i[j*ShareWidth+:ShareWidth];
-              goes_on    = goes_on || other_port.urgency == spent_port.urgency;
-            end
+            same[j] = shares_i[j*ShareWidth+UrgencyAt+:UrgencyWidth] == level;
           end
-          if (!goes_on) begin
-            for (int unsigned j = 0; j < Functions; j++) begin
-              other_port = shares_i[j*ShareWidth+:ShareWidth];
-              same[j]    = other_port.urgency == spent_port.urgency;
-            end
+          if ((same & listed & due_first) == '0) begin
             begins = begins | same;
           end
         end
@@ -241,7 +231,6 @@ module tx_sched_functions #(
   logic [UrgencyWidth-1:0] first_urgency;
   logic [StampWidth-1:0] first_stamp;
   logic first_due, found;
-  streams_pkg::vport_share_t able_port;
   assign able = listed & can_i;
   // Who can send and is before all others that can.
   always_comb begin
@@ -252,15 +241,13 @@ module tx_sched_functions #(
     first_urgency = '0;
     first_due     = 1'b0;
     first_stamp   = '0;
-    able_port     = '0;
     level         = '0;
     stamp         = '0;
     if (able != '0) begin
       for (int unsigned i = 0; i < Functions; i++) begin
         if (able[i]) begin
-          able_port = shares_i[i*ShareWidth+:ShareWidth];
-          level     = able_port.urgency;
-          stamp     = stamp_q[i];
+          level = shares_i[i*ShareWidth+UrgencyAt+:UrgencyWidth];
+          stamp = stamp_q[i];
           if (joined[i]) begin
             stamp = {order, place_of(FunctionWidth'(i), numbered[i], opened[i], enter_i,
                                      entering_i)};
@@ -280,20 +267,17 @@ module tx_sched_functions #(
   end
   assign any_o = found && !out_of_turn_i;
   // Those that cannot, and are before it.
-  streams_pkg::vport_share_t vain_port;
   always_comb begin
     logic [UrgencyWidth-1:0] level;
     logic [StampWidth-1:0] stamp;
     visited_o = out_of_turn_i ? '0 : listed & ~can_i;
-    vain_port = '0;
     level     = '0;
     stamp     = '0;
     if (visited_o != '0 && found) begin
       for (int unsigned i = 0; i < Functions; i++) begin
         if (visited_o[i]) begin
-          vain_port = shares_i[i*ShareWidth+:ShareWidth];
-          level     = vain_port.urgency;
-          stamp     = stamp_q[i];
+          level = shares_i[i*ShareWidth+UrgencyAt+:UrgencyWidth];
+          stamp = stamp_q[i];
           if (joined[i]) begin
             stamp = {order, place_of(FunctionWidth'(i), numbered[i], opened[i], enter_i,
                                      entering_i)};
