@@ -117,6 +117,19 @@ module tx_sched_turns #(
     end
   endfunction
 
+  function automatic logic [Places-1:0] at_place(input logic [PlaceWidth-1:0] where);
+    at_place = Places'(1) << where;
+  endfunction
+
+  function automatic logic [Functions-1:0] of_function(input logic [FunctionWidth-1:0] who);
+    of_function = Functions'(1) << who;
+  endfunction
+
+  function automatic logic [Places-1:0] marked(
+      input logic [Places-1:0] marks, input logic [PlaceWidth-1:0] where, input logic mark);
+    marked = mark ? marks | at_place(where) : marks & ~at_place(where);
+  endfunction
+
   // The steps. Those that join in this cycle are behind all others, in the order of the steps; what
   // is to know of them is in their steps, not in the places yet.
   // ------------------------------------------------------------------------------------------
@@ -171,10 +184,10 @@ module tx_sched_turns #(
       active_o[s] = placed || outside;
       if (erase_i[s]) begin
         if (placed) begin
-          valid[at]   = 1'b0;
-          settled[at] = 1'b0;
-          taken       = taken - 1'b1;
-          lost        = 1'b1;
+          valid   = valid & ~at_place(at);
+          settled = settled & ~at_place(at);
+          taken   = taken - 1'b1;
+          lost    = 1'b1;
           for (int unsigned k = 0; k < Steps; k++) begin
             if (k < s && place[k*PlaceWidth+:PlaceWidth] == at) begin
               fresh[k] = 1'b0;
@@ -187,7 +200,7 @@ module tx_sched_turns #(
       if (push_i[s] && !placed && !outside) begin
         if (taken != CountWidth'(Places) && !waits) begin
           at          = first_free(valid);
-          valid[at]   = 1'b1;
+          valid       = valid | at_place(at);
           taken       = taken + 1'b1;
           placed      = 1'b1;
           inside_o[s] = 1'b1;
@@ -201,7 +214,8 @@ module tx_sched_turns #(
       end
       if (update_i[s] && placed) begin
         for (int unsigned b = 0; b < Flags; b++) begin
-          flags[b*Places+32'(at)] = flags_i[s*Flags+b];
+          flags[b*Places+:Places] =
+              marked(flags[b*Places+:Places], at, flags_i[s*Flags+b]);
         end
       end
       here[s] = placed;
@@ -216,7 +230,7 @@ module tx_sched_turns #(
         if (settled[g+:Group] != '0) begin
           for (int unsigned i = 0; i < Group; i++) begin
             if (settled[g+i]) begin
-              some[owner_q[g+i]] = 1'b1;
+              some = some | of_function(owner_q[g+i]);
             end
           end
         end
@@ -224,7 +238,7 @@ module tx_sched_turns #(
     end
     for (int unsigned s = 0; s < Steps; s++) begin
       if (fresh[s]) begin
-        some[function_i[s*FunctionWidth+:FunctionWidth]] = 1'b1;
+        some = some | of_function(function_i[s*FunctionWidth+:FunctionWidth]);
       end
     end
   end
@@ -269,14 +283,14 @@ module tx_sched_turns #(
       if (settled_grants[g+:Group] != '0) begin
         for (int unsigned i = 0; i < Group; i++) begin
           if (settled_grants[g+i]) begin
-            can_o[owner_q[g+i]] = 1'b1;
+            can_o = can_o | of_function(owner_q[g+i]);
           end
         end
       end
     end
     for (int unsigned s = 0; s < Steps; s++) begin
       if (fresh_grants[s]) begin
-        can_o[function_i[s*FunctionWidth+:FunctionWidth]] = 1'b1;
+        can_o = can_o | of_function(function_i[s*FunctionWidth+:FunctionWidth]);
       end
     end
   end
@@ -362,15 +376,15 @@ module tx_sched_turns #(
               held = works_i[k*SlotWidth+:SlotWidth];
             end
           end
-          valid_left[at] = 1'b0;
+          valid_left     = valid_left & ~at_place(at);
           taken_left     = taken_left - 1'b1;
           parked_works_o = parked_works_o + 18'(held);
         end
       end
     end
     if (leaves) begin
-      valid_left[chosen] = 1'b0;
-      taken_left         = taken_left - 1'b1;
+      valid_left = valid_left & ~at_place(chosen);
+      taken_left = taken_left - 1'b1;
     end
     some_next = some;
     if (leaves || parks_i != '0) begin
@@ -379,14 +393,14 @@ module tx_sched_turns #(
         if ((settled[g+:Group] & valid_left[g+:Group]) != '0) begin
           for (int unsigned i = 0; i < Group; i++) begin
             if (settled[g+i] && valid_left[g+i]) begin
-              some_next[owner_q[g+i]] = 1'b1;
+              some_next = some_next | of_function(owner_q[g+i]);
             end
           end
         end
       end
       for (int unsigned s = 0; s < Steps; s++) begin
         if (fresh[s] && valid_left[place[s*PlaceWidth+:PlaceWidth]]) begin
-          some_next[function_i[s*FunctionWidth+:FunctionWidth]] = 1'b1;
+          some_next = some_next | of_function(function_i[s*FunctionWidth+:FunctionWidth]);
         end
       end
     end
@@ -431,10 +445,10 @@ module tx_sched_turns #(
     late_place    = '0;
     if (late_push_i && !placed && !outside) begin
       if (taken_next != CountWidth'(Places) && !waits) begin
-        late_place             = first_free(valid_next);
-        valid_next[late_place] = 1'b1;
-        taken_next             = taken_next + 1'b1;
-        late_inside_o          = 1'b1;
+        late_place    = first_free(valid_next);
+        valid_next    = valid_next | at_place(late_place);
+        taken_next    = taken_next + 1'b1;
+        late_inside_o = 1'b1;
       end else begin
         late_queues = !queued;
         outside     = 1'b1;
@@ -499,13 +513,16 @@ module tx_sched_turns #(
     flags_next = flags;
     for (int unsigned b = 0; b < Flags; b++) begin
       if (chosen_o) begin
-        flags_next[b*Places+32'(chosen)] = chosen_flags_i[b];
+        flags_next[b*Places+:Places] =
+            marked(flags_next[b*Places+:Places], chosen, chosen_flags_i[b]);
       end
       if (late_inside_o) begin
-        flags_next[b*Places+32'(late_place)] = late_flags_i[b];
+        flags_next[b*Places+:Places] =
+            marked(flags_next[b*Places+:Places], late_place, late_flags_i[b]);
       end
       if (admit_o) begin
-        flags_next[b*Places+32'(admit_place)] = admit_flags_i[b];
+        flags_next[b*Places+:Places] =
+            marked(flags_next[b*Places+:Places], admit_place, admit_flags_i[b]);
       end
     end
   end
@@ -551,10 +568,10 @@ module tx_sched_turns #(
   always_comb begin
     some_all = some_next;
     if (late_inside_o) begin
-      some_all[late_function_i] = 1'b1;
+      some_all = some_all | of_function(late_function_i);
     end
     if (admit_o) begin
-      some_all[admit_function_o] = 1'b1;
+      some_all = some_all | of_function(admit_function_o);
     end
   end
 
