@@ -99,14 +99,18 @@ module tx_sched_pauses #(
 
   always_ff @(posedge clk_i) begin
     logic [Queues-1:0] stopped;
-    stopped = stopped_q;
-    if (joins) begin
-      stopped = stopped | (Queues'(1) << request_qpn_i);
+    if (!rst_ni) begin
+      stopped_q <= '0;
+    end else if (joins || go_request_o) begin
+      stopped = stopped_q;
+      if (joins) begin
+        stopped = stopped | (Queues'(1) << request_qpn_i);
+      end
+      if (go_request_o) begin
+        stopped = stopped & ~(Queues'(1) << go_qpn_o);
+      end
+      stopped_q <= stopped;
     end
-    if (go_request_o) begin
-      stopped = stopped & ~(Queues'(1) << go_qpn_o);
-    end
-    stopped_q <= rst_ni ? stopped : '0;
   end
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
