@@ -105,32 +105,27 @@ module tx_sched_outside #(
     end
   end
 
-  // Of one QP's steps the last counts. Nothing changes for most that step from place to place.
-  logic [Steps-1:0] matters;
-  assign matters = change_i & (outside_i | queued_i | {Steps{waits_o}});
+  // Of one QP's steps the last counts.
   always_ff @(posedge clk_i) begin
     logic [Queues-1:0] one, outside_next, queued_next;
-    if (!rst_ni) begin
-      outside_q <= '0;
-      queued_q  <= '0;
-    end else if (matters != '0 || pop_i) begin
-      outside_next = outside_q;
-      queued_next  = queued_q;
-      for (int unsigned s = 0; s < Steps; s++) begin
-        if (matters[s]) begin
-          one          = Queues'(1) << qpn[s*QpnWidth+:QpnWidth];
-          outside_next = outside_i[s] ? outside_next | one : outside_next & ~one;
-          queued_next  = queued_i[s] ? queued_next | one : queued_next & ~one;
-        end
+    one          = '0;
+    outside_next = outside_q;
+    queued_next  = queued_q;
+    for (int unsigned s = 0; s < Steps; s++) begin
+      // Nothing changes for most QPs that step from place to place.
+      if (change_i[s] && (outside_i[s] || queued_i[s] || waits_o)) begin
+        one          = Queues'(1) << qpn[s*QpnWidth+:QpnWidth];
+        outside_next = outside_i[s] ? outside_next | one : outside_next & ~one;
+        queued_next  = queued_i[s] ? queued_next | one : queued_next & ~one;
       end
-      if (pop_i) begin
-        one          = ~(Queues'(1) << qpn_o);
-        outside_next = outside_next & one;
-        queued_next  = queued_next & one;
-      end
-      outside_q <= outside_next;
-      queued_q  <= queued_next;
     end
+    if (pop_i) begin
+      one          = ~(Queues'(1) << qpn_o);
+      outside_next = outside_next & one;
+      queued_next  = queued_next & one;
+    end
+    outside_q <= rst_ni ? outside_next : '0;
+    queued_q  <= rst_ni ? queued_next : '0;
   end
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin

@@ -99,18 +99,14 @@ module tx_sched_pauses #(
 
   always_ff @(posedge clk_i) begin
     logic [Queues-1:0] stopped;
-    if (!rst_ni) begin
-      stopped_q <= '0;
-    end else if (joins || go_request_o) begin
-      stopped = stopped_q;
-      if (joins) begin
-        stopped = stopped | (Queues'(1) << request_qpn_i);
-      end
-      if (go_request_o) begin
-        stopped = stopped & ~(Queues'(1) << go_qpn_o);
-      end
-      stopped_q <= stopped;
+    stopped = stopped_q;
+    if (joins) begin
+      stopped = stopped | (Queues'(1) << request_qpn_i);
     end
+    if (go_request_o) begin
+      stopped = stopped & ~(Queues'(1) << go_qpn_o);
+    end
+    stopped_q <= rst_ni ? stopped : '0;
   end
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin

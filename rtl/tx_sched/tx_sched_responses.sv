@@ -490,24 +490,20 @@ module tx_sched_responses #(
 
   always_ff @(posedge clk_i) begin
     logic [Queues-1:0] known;
-    if (!rst_ni) begin
-      known_q <= '0;
-    end else if (reset_i || left_i || take_i || changes) begin
-      known = known_q;
-      if (reset_i) begin
-        known = known | (Queues'(1) << reset_qpn_i);
-      end
-      if (left_i) begin
-        known = known | (Queues'(1) << left_qpn);
-      end
-      if (take_i) begin
-        known = known | (Queues'(1) << take_qpn);
-      end
-      if (changes) begin
-        known = known | (Queues'(1) << grant_qpn);
-      end
-      known_q <= known;
+    known = known_q;
+    if (reset_i) begin
+      known = known | (Queues'(1) << reset_qpn_i);
     end
+    if (left_i) begin
+      known = known | (Queues'(1) << left_qpn);
+    end
+    if (take_i) begin
+      known = known | (Queues'(1) << take_qpn);
+    end
+    if (changes) begin
+      known = known | (Queues'(1) << grant_qpn);
+    end
+    known_q <= rst_ni ? known : '0;
   end
 
   assign busy_o = answered_count != '0 || failures_count != '0 || held_q != '0;

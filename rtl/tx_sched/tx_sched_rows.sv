@@ -141,23 +141,17 @@ module tx_sched_rows #(
     if (grant_i) row_mem[grant_qpn_i] <= grant_next_i;
   end
 
-  logic writes;
-  assign writes = command_i || control_i || left_i || hold_i || mark_i || note_i || grant_i;
   always_ff @(posedge clk_i) begin
     logic [Queues-1:0] known;
-    if (!rst_ni) begin
-      known_q <= '0;
-    end else if (writes) begin
-      known = known_q;
-      if (command_i) known = known | (Queues'(1) << command_qpn_i);
-      if (control_i) known = known | (Queues'(1) << control_qpn_i);
-      if (left_i) known = known | (Queues'(1) << left_qpn_i);
-      if (hold_i) known = known | (Queues'(1) << hold_qpn_i);
-      if (mark_i) known = known | (Queues'(1) << mark_qpn_i);
-      if (note_i) known = known | (Queues'(1) << note_qpn_i);
-      if (grant_i) known = known | (Queues'(1) << grant_qpn_i);
-      known_q <= known;
-    end
+    known = known_q;
+    if (command_i) known = known | (Queues'(1) << command_qpn_i);
+    if (control_i) known = known | (Queues'(1) << control_qpn_i);
+    if (left_i) known = known | (Queues'(1) << left_qpn_i);
+    if (hold_i) known = known | (Queues'(1) << hold_qpn_i);
+    if (mark_i) known = known | (Queues'(1) << mark_qpn_i);
+    if (note_i) known = known | (Queues'(1) << note_qpn_i);
+    if (grant_i) known = known | (Queues'(1) << grant_qpn_i);
+    known_q <= rst_ni ? known : '0;
   end
 
 endmodule
