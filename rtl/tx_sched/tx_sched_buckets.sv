@@ -44,33 +44,26 @@ module tx_sched_buckets #(
   // Tokens that a bucket is short of being full.
   (* mem2reg *) logic signed [LevelWidth-1:0] short_q[Functions];
   logic signed [LevelWidth-1:0] short_next[Functions];
-  logic [Functions-1:0] filling_q, filling, charged;
+  // Who is short of anything, and who of less than all.
+  logic [Functions-1:0] filling_q, filling, open_q, open_next, charged, changing;
 
-  always_comb begin
-    open_o = '1;
-    if (filling_q != '0) begin
-      for (int unsigned i = 0; i < Functions; i++) begin
-        if (filling_q[i] && limited_i[i]) begin
-          open_o[i] = short_q[i] < room;
-        end
-      end
-    end
-  end
-
+  assign open_o = open_q | ~limited_i;
   assign charged = charge_i ? limited_i & (Functions'(1) << charge_function_i) : '0;
+  assign changing = (filling_q & limited_i) | charged;
   streams_pkg::vport_share_t port;  // its rate lets so many tokens come each cycle
   always_comb begin
     logic signed [LevelWidth-1:0] less;
     open_after_o = open_o;
+    open_next    = '1;
     filling      = '0;
     less         = '0;
     port         = '0;
     for (int unsigned i = 0; i < Functions; i++) begin
       short_next[i] = '0;
     end
-    if ((filling_q | charged) != '0) begin
+    if (changing != '0) begin
       for (int unsigned i = 0; i < Functions; i++) begin
-        if ((filling_q[i] && limited_i[i]) || charged[i]) begin
+        if (changing[i]) begin
           less = filling_q[i] ? short_q[i] : '0;
           if (charged[i]) begin
             less = less + taken;
@@ -84,6 +77,7 @@ module tx_sched_buckets #(
           if (less > 0) begin
             short_next[i] = less;
             filling[i]    = 1'b1;
+            open_next[i]  = less < room;
           end
         end
       end
@@ -101,8 +95,10 @@ module tx_sched_buckets #(
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       filling_q <= '0;
+      open_q    <= '1;
     end else begin
       filling_q <= filling;
+      open_q    <= open_next;
     end
   end
 

@@ -213,19 +213,31 @@ module tx_sched_functions #(
   // The turn
   // ------------------------------------------------------------------------------------------
 
-  // The place of one that has joined in this cycle, behind all that were there.
-  function automatic logic [TurnWidth-1:0] place_of(
-      input logic [FunctionWidth-1:0] who, input logic by_number, input logic by_rate,
-      input logic [4:0] enter, input logic [5*FunctionWidth-1:0] entering);
-    place_of = by_number ? TurnWidth'(who) : Opened + TurnWidth'(who);
-    if (!by_number && !by_rate) begin
-      for (int unsigned s = 5; s > 0; s--) begin
-        if (enter[s-1] && entering[(s-1)*FunctionWidth+:FunctionWidth] == who) begin
-          place_of = Single + TurnWidth'(s - 1);
+  // The places of those that have joined in this cycle, behind all that were there.
+  logic [TurnWidth-1:0] place[Functions];
+  always_comb begin
+    for (int unsigned i = 0; i < Functions; i++) begin
+      place[i] = '0;
+    end
+    if (joined != '0) begin
+      for (int unsigned i = 0; i < Functions; i++) begin
+        if (joined[i]) begin
+          for (int unsigned s = 5; s > 0; s--) begin
+            if (enter_i[s-1] &&
+                entering_i[(s-1)*FunctionWidth+:FunctionWidth] == FunctionWidth'(i)) begin
+              place[i] = Single + TurnWidth'(s - 1);
+            end
+          end
+          if (opened[i]) begin
+            place[i] = Opened + TurnWidth'(i);
+          end
+          if (numbered[i]) begin
+            place[i] = TurnWidth'(i);
+          end
         end
       end
     end
-  endfunction
+  end
 
   logic [Functions-1:0] able;
   logic [UrgencyWidth-1:0] first_urgency;
@@ -249,8 +261,7 @@ module tx_sched_functions #(
           level = shares_i[i*ShareWidth+UrgencyAt+:UrgencyWidth];
           stamp = stamp_q[i];
           if (joined[i]) begin
-            stamp = {order, place_of(FunctionWidth'(i), numbered[i], opened[i], enter_i,
-                                     entering_i)};
+            stamp = {order, place[i]};
           end
           if (!found || level > first_urgency ||
               (level == first_urgency &&
@@ -279,8 +290,7 @@ module tx_sched_functions #(
           level = shares_i[i*ShareWidth+UrgencyAt+:UrgencyWidth];
           stamp = stamp_q[i];
           if (joined[i]) begin
-            stamp = {order, place_of(FunctionWidth'(i), numbered[i], opened[i], enter_i,
-                                     entering_i)};
+            stamp = {order, place[i]};
           end
           if (level < first_urgency ||
               (level == first_urgency &&
@@ -425,8 +435,7 @@ module tx_sched_functions #(
             share           = quantum_of(written_port.weight, largest_i);
             balance_next[i] = topped_up(!joined[i] || had_before[i],
                                         cut_back(changed, rearranged, balance_q[i], share), share);
-            stamp_next[i] = {order, place_of(FunctionWidth'(i), numbered[i], opened[i], enter_i,
-                                             entering_i)};
+            stamp_next[i]   = {order, place[i]};
           end
           for (int unsigned s = 0; s < 3; s++) begin
             if (late_joins[s] &&

@@ -124,8 +124,13 @@ module tx_sched_outside #(
       outside_next = outside_next & one;
       queued_next  = queued_next & one;
     end
-    outside_q <= rst_ni ? outside_next : '0;
-    queued_q  <= rst_ni ? queued_next : '0;
+    if (!rst_ni) begin
+      outside_q <= '0;
+      queued_q  <= '0;
+    end else if (change_i != '0 || pop_i) begin
+      outside_q <= outside_next;
+      queued_q  <= queued_next;
+    end
   end
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin

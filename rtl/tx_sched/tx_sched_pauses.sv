@@ -106,7 +106,11 @@ module tx_sched_pauses #(
     if (go_request_o) begin
       stopped = stopped & ~(Queues'(1) << go_qpn_o);
     end
-    stopped_q <= rst_ni ? stopped : '0;
+    if (!rst_ni) begin
+      stopped_q <= '0;
+    end else if (joins || go_request_o) begin
+      stopped_q <= stopped;
+    end
   end
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin

@@ -503,7 +503,11 @@ module tx_sched_responses #(
     if (changes) begin
       known = known | (Queues'(1) << grant_qpn);
     end
-    known_q <= rst_ni ? known : '0;
+    if (!rst_ni) begin
+      known_q <= '0;
+    end else if (reset_i || left_i || take_i || changes) begin
+      known_q <= known;
+    end
   end
 
   assign busy_o = answered_count != '0 || failures_count != '0 || held_q != '0;

@@ -151,7 +151,11 @@ module tx_sched_rows #(
     if (mark_i) known = known | (Queues'(1) << mark_qpn_i);
     if (note_i) known = known | (Queues'(1) << note_qpn_i);
     if (grant_i) known = known | (Queues'(1) << grant_qpn_i);
-    known_q <= rst_ni ? known : '0;
+    if (!rst_ni) begin
+      known_q <= '0;
+    end else if (command_i || control_i || left_i || hold_i || mark_i || note_i || grant_i) begin
+      known_q <= known;
+    end
   end
 
 endmodule

@@ -73,20 +73,17 @@ module tx_sched_works #(
   assign writes = valid_i && (arriving_q || taken_i);
   assign write_slot = arriving_slot_o;
   assign write_beat = arriving_q ? beat_q : '0;
-  logic [511:0] piece[BodyBeats];
-  always_comb begin
-    body_o = '0;
-    if (body_i) begin
-      for (int unsigned b = 0; b < BodyBeats; b++) begin
-        body_o[512*(BodyBeats-1-b)+:512] = piece[b];
-      end
-    end
-  end
   for (genvar b = 0; b < BodyBeats; b++) begin : gen_bank
     logic [511:0] body_mem[Slots];
     logic now;
     assign now = writes && write_beat == 4'(b);
-    assign piece[b] = now && write_slot == body_slot_i ? beat_i.data : body_mem[body_slot_i];
+    always_comb begin
+      body_o[512*(BodyBeats-1-b)+:512] = '0;
+      if (body_i) begin
+        body_o[512*(BodyBeats-1-b)+:512] =
+            now && write_slot == body_slot_i ? beat_i.data : body_mem[body_slot_i];
+      end
+    end
     always_ff @(posedge clk_i) begin
       if (now) begin
         body_mem[write_slot] <= beat_i.data;
