@@ -2548,6 +2548,7 @@ enum class bin : std::uint16_t {
   CommandReset,
   CommandRts,
   CommandRtsWithoutContext,
+  CommandNewQp,
   CommandOther,
   CommandUnknownQp,
   GoBackNowhere,
@@ -2605,7 +2606,7 @@ enum class bin : std::uint16_t {
   WaitOrder,
 };
 
-inline constexpr std::array<coverage_bin_desc, 70> Table = {{
+inline constexpr std::array<coverage_bin_desc, 71> Table = {{
     {"bell.posted",
      "a doorbell for WQEs that were posted",
      ""},
@@ -2650,6 +2651,9 @@ inline constexpr std::array<coverage_bin_desc, 70> Table = {{
      ""},
     {"command.rts_without_context",
      "a queue gets to RTS whose line is not valid",
+     ""},
+    {"command.new_qp",
+     "a queue gives way to one of which nothing is known",
      ""},
     {"command.other",
      "another change of state",
