@@ -201,7 +201,8 @@ TEST(tx_sched_twin, is_refused_for_more_QPs_than_it_has_rows) {
 TEST(tx_sched_twin, is_refused_for_more_functions_than_it_has_turns) {
   parameters params;
   params.nic.total_vfs = 129;
-  EXPECT_THAT(refusal(params), HasSubstr("nic.total_vfs 129: the RTL of tx_sched has room for 128"));
+  EXPECT_THAT(refusal(params),
+              HasSubstr("nic.total_vfs 129: the RTL of tx_sched has room for 128"));
 }
 
 }  // namespace
