@@ -63,6 +63,20 @@ class measures(area_case):
         self.write("assign bit_o = data_i[0] & data_i[1];")
         self.assertEqual(area.measure("alpha"), (1, 8, 1, 32))
 
+    def test_of_a_twin_too_large_for_gates_what_is_stored(self):
+        self.write("assign bit_o = data_i[0] & data_i[1];")
+        with mock.patch.object(area, "STORAGE_ALONE", ("alpha",)):
+            self.assertEqual(area.measure("alpha"), (None, 8, 1, 32))
+            code, _, _ = self.run_tool()
+        self.assertEqual(code, 0)
+        self.assertIn("| `alpha` | - | 8 | 1 | 32 |", area.PAGE.read_text(encoding="utf-8"))
+
+    def test_a_latch_is_refused_there_too(self):
+        self.write("always_latch if (at_i[0]) bit_o = data_i[0];")
+        with mock.patch.object(area, "STORAGE_ALONE", ("alpha",)), \
+                self.assertRaises(RuntimeError):
+            area.measure("alpha")
+
     def test_a_latch_is_refused(self):
         self.write("always_latch if (at_i[0]) bit_o = data_i[0];")
         code, _, err = self.run_tool()
