@@ -47,7 +47,7 @@ function(carillon_command_test name)
   set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT 60)
   # What takes long begins first, so that it does not run alone in the end.
   if(arg_LABEL STREQUAL "slow")
-    set_tests_properties(${name} PROPERTIES TIMEOUT 1200 COST 1000)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 2400 COST 1000)
   elseif(arg_LABEL STREQUAL "synth")
     set_tests_properties(${name} PROPERTIES TIMEOUT 900 COST 100)
   endif()
