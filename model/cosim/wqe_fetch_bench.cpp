@@ -160,7 +160,7 @@ class host_memory final : public stage {
       }
       answers_.emplace(t + latency, std::pair(t, what_.answer(t, read, answers_.size())));
     }
-    if (!answers_.empty() && answers_.begin()->first <= t && !stalls(t)) {
+    if (!answers_.empty() && answers_.begin()->first <= t) {
       CARILLON_CHECK(out_.has_credit(t), "an answer without room, cycle {}", t);
       auto [taken, answer] = std::move(answers_.begin()->second);
       answers_.erase(answers_.begin());
@@ -173,11 +173,6 @@ class host_memory final : public stage {
     if (in_.next_take() <= t + 1) {
       wake(t + 1);
     }
-  }
-
-  /// At times nothing comes back for so long that all that can be asked is asked.
-  [[nodiscard]] bool stalls(cycle_t t) const {
-    return pattern_ == bench_pattern::random && t % 4096 >= 3072;
   }
 
   wqe_fetch_traffic& what_;

@@ -51,6 +51,7 @@ wqe_fetch_traffic::send_queue* wqe_fetch_traffic::find(std::uint32_t qpn) {
 /// The first, the last, 64 in a row, and others that differ from one of these in one bit of the
 /// upper half. Those that differ in one bit are near each other.
 void wqe_fetch_traffic::number_queues() {
+  constexpr unsigned LogQps = 12;
   constexpr unsigned LogRow = 6;
   std::vector<std::uint32_t> numbers = {0, 1, 2, 3, 4, 6, 8, (1U << LogQps) - 1};
   constexpr unsigned InARow = 1U << LogRow;
@@ -69,27 +70,7 @@ void wqe_fetch_traffic::number_queues() {
   }
   for (unsigned i = 0; i < Queues; ++i) {
     queues_[i].qpn = numbers[i];
-    numbers_.set(numbers[i]);
   }
-}
-
-/// Gives it a number that no queue had before, one bit from one near it. False: there is none left.
-bool wqe_fetch_traffic::renumber(send_queue& queue) {
-  const auto at = static_cast<std::uint64_t>(&queue - queues_.data());
-  for (unsigned tries = 0; tries < 16; ++tries) {
-    const std::uint32_t number =
-        queues_[(at + random_.below(Few)) % Queues].qpn ^ 1U << random_.below(LogQps);
-    if (!numbers_.test(number)) {
-      numbers_.set(number);
-      const unsigned log_size = queue.log_size;
-      queue = {};
-      queue.qpn = number;
-      queue.log_size = log_size;
-      move(queue);
-      return true;
-    }
-  }
-  return false;
 }
 
 /// To anywhere in anybody's memory; eight bits of the address say whose queue it is.
@@ -143,13 +124,8 @@ std::optional<doorbell> wqe_fetch_traffic::make_doorbell() {
   const auto enough = [&](const send_queue& each) {
     return each.room() == 0 || each.used() > most_used;
   };
-  // One of which a doorbell may be on its way, or one whose number differs in a bit.
   send_queue* queue = &pick();
-  const bool close = !single && random_.chance(1, 4);
-  if (close) {
-    queue = &queues_[(recent_ + random_.below(2)) % Queues];
-  }
-  for (unsigned tries = 0; enough(*queue) && tries < (single ? 32 : 8); ++tries) {
+  for (unsigned tries = 0; enough(*queue) && tries < 8; ++tries) {
     queue = &pick();
   }
   if (enough(*queue) && random_.chance(single ? 63 : 7, single ? 64 : 8)) {
@@ -158,10 +134,9 @@ std::optional<doorbell> wqe_fetch_traffic::make_doorbell() {
   doorbell bell;
   bell.function = queue->function;
   bell.qpn = queue->qpn;
-  recent_ = static_cast<unsigned>(queue - queues_.data());
   if (queue->room() == 0 || random_.chance(1, few ? 6 : 20)) {
     ring_for_nothing(*queue, bell);
-  } else if (random_.chance(1, close ? 2 : single ? 20 : 3)) {
+  } else if (random_.chance(1, single ? 20 : 3)) {
     burst(*queue, bell);
   } else {
     const unsigned room = queue->room();
@@ -236,13 +211,6 @@ qp_command wqe_fetch_traffic::make_command(cycle_t t) {
   if (queue->down && random_.chance(1, 2)) {
     move(*queue);
   }
-  const bool settled = t >= std::max(queue->changed, queue->refused) + 100;
-  if (queue->down && settled && random_.chance(1, 4) && renumber(*queue)) {
-    // Nobody says anything of the new one before its first doorbell; the old one stays as it is.
-    command.state = static_cast<std::uint8_t>(qp_state::Err);
-    cover_.hit("command.new_qp");
-    return command;
-  }
   qpc_common common = context_of(random_, *queue);
   common.valid = random_.chance(7, 8);
   common.pack(command.common.data());
@@ -250,7 +218,8 @@ qp_command wqe_fetch_traffic::make_command(cycle_t t) {
     command.qpn += 4096U << random_.below(12);
     command.state = static_cast<std::uint8_t>(qp_state::Reset);
     cover_.hit("command.unknown_qp");
-  } else if (random_.chance(1, 16) || (queue->down && !settled)) {
+  } else if (random_.chance(1, 16) ||
+             (queue->down && t < std::max(queue->changed, queue->refused) + 100)) {
     command.state = static_cast<std::uint8_t>(random_.chance(1, 2) ? qp_state::Err : qp_state::Rtr);
     cover_.hit("command.other");
   } else if (!queue->down) {
@@ -304,15 +273,7 @@ std::optional<refetch> wqe_fetch_traffic::make_refetch(cycle_t t) {
 
 context_line wqe_fetch_traffic::answer(cycle_t t, const context_read& read) {
   const send_queue* const queue = find(read.index);
-  if (queue == nullptr) {  // it had this number
-    CARILLON_CHECK(read.index < numbers_.size() && numbers_.test(read.index),
-                   "wqe_fetch_bench: QP {} was looked up", read.index);
-    context_line none{read.trace, read.kind, read.index, true, {}};
-    qpc_common reset;
-    reset.state = qp_state::Reset;
-    reset.pack(none.data.data());
-    return none;
-  }
+  CARILLON_CHECK(queue != nullptr, "wqe_fetch_bench: QP {} was looked up", read.index);
   qpc_common common = context_of(contexts_, *queue);
   common.state =
       contexts_.chance(1, 12) ? static_cast<qp_state>(contexts_.below(8)) : qp_state::Rts;
@@ -408,9 +369,8 @@ void wqe_fetch_traffic::catch_up(cycle_t t) {
   while (!seen_.empty() && seen_.front().cycle < t) {
     const seen_wqe wqe = seen_.pop();
     send_queue* const queue = find(wqe.qpn);
-    CARILLON_CHECK(wqe.qpn < numbers_.size() && numbers_.test(wqe.qpn),
-                   "wqe_fetch_bench: a WQE of QP {}", wqe.qpn);
-    if (queue != nullptr && wqe.epoch == queue->epoch) {
+    CARILLON_CHECK(queue != nullptr, "wqe_fetch_bench: a WQE of QP {}", wqe.qpn);
+    if (wqe.epoch == queue->epoch) {
       queue->consumed = wqe.behind;
       queue->handed += wqe.wqebbs;
       if (queue->used() > queue->size()) {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <array>
-#include <bitset>
 #include <cstdint>
 #include <optional>
 
@@ -26,7 +25,6 @@ class wqe_fetch_traffic {
   /// Nothing if all the queues that were drawn are full.
   std::optional<doorbell> make_doorbell();
   qp_command make_command(cycle_t t);
-
   /// Nothing if the queue that was drawn has nowhere to go.
   std::optional<refetch> make_refetch(cycle_t t);
   context_line answer(cycle_t t, const context_read& read);
@@ -38,7 +36,6 @@ class wqe_fetch_traffic {
  private:
   /// More than may have an unfinished WQE, or a read under way.
   static constexpr unsigned Queues = 128;
-  static constexpr unsigned LogQps = 12;  ///< of the twin
 
   /// What the host does for a while: it fills all queues; posts now and then, to a few queues,
   /// nearly all of which is fetched before it posts again; or posts single WQEBBs to queues that
@@ -82,9 +79,9 @@ class wqe_fetch_traffic {
   };
 
   send_queue& pick();
+
   send_queue* find(std::uint32_t qpn);
   void number_queues();
-  bool renumber(send_queue& queue);
   void move(send_queue& queue);
   static qpc_common context_of(random_stream& random, const send_queue& queue);
   std::uint8_t pick_size(unsigned wqebbs);
@@ -99,12 +96,10 @@ class wqe_fetch_traffic {
   random_stream memory_;
   coverage& cover_;
   std::array<send_queue, Queues> queues_;
-  std::bitset<1U << LogQps> numbers_;  ///< that some queue has or had
   ring<seen_wqe> seen_;
   phase_e phase_ = phase_e::full;
   std::uint64_t content_salt_;
-  unsigned recent_ = 0;  ///< the queue that was rung last
-  unsigned few_ = 0;     ///< the first of the queues that are used then
+  unsigned few_ = 0;  ///< the first of the queues that are used then
   cycle_t phase_ends_ = 0;
 };
 

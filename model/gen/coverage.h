@@ -2548,7 +2548,6 @@ enum class bin : std::uint16_t {
   CommandReset,
   CommandRts,
   CommandRtsWithoutContext,
-  CommandNewQp,
   CommandOther,
   CommandUnknownQp,
   GoBackNowhere,
@@ -2606,7 +2605,7 @@ enum class bin : std::uint16_t {
   WaitOrder,
 };
 
-inline constexpr std::array<coverage_bin_desc, 71> Table = {{
+inline constexpr std::array<coverage_bin_desc, 70> Table = {{
     {"bell.posted",
      "a doorbell for WQEs that were posted",
      ""},
@@ -2651,9 +2650,6 @@ inline constexpr std::array<coverage_bin_desc, 71> Table = {{
      ""},
     {"command.rts_without_context",
      "a queue gets to RTS whose line is not valid",
-     ""},
-    {"command.new_qp",
-     "a queue gives way to one of which nothing is known",
      ""},
     {"command.other",
      "another change of state",
