@@ -168,6 +168,7 @@ INSTANTIATE_TEST_SUITE_P(
                     planted{"pause_order", {"payload.valid", "direct.valid", "charges.valid"}},
                     planted{"busy", {"payload.valid", "direct.valid", "sent.visible"}},
                     planted{"bucket", {"payload.valid", "payload.visible", "charges.valid"}},
+                    planted{"wake", {"payload.valid", "direct.valid", "charges.valid"}},
                     planted{"charge", {"charges.bytes"}}, planted{"cnp", {"direct.psn"}},
                     planted{"cnp_pause", {"direct.valid", "charges.valid"}}),
     [](const auto& run) { return std::string(run.param.variant); });

@@ -45,8 +45,6 @@ module tx_sched_functions #(
     output logic busy_o  // rates fill up, or somebody waits for his - top
 );
 
-  localparam int unsigned UrgencyWidth = 8;
-  localparam int unsigned UrgencyAt = 48;  // of a virtual port, behind its refill
   localparam int unsigned StampWidth = 64;
   localparam int unsigned TurnWidth = $clog2(2 * Functions + 9);
   localparam int unsigned OrderWidth = StampWidth - TurnWidth;
@@ -116,13 +114,20 @@ module tx_sched_functions #(
     end
   endfunction
 
+  // What is left before the turn.
+  function automatic logic signed [BalanceWidth-1:0] left_before(
+      input logic joins, input logic had, input logic change, input logic rearrange,
+      input logic signed [BalanceWidth-1:0] balance, input logic signed [BalanceWidth-1:0] share);
+    left_before = topped_up(!joins || had, cut_back(change, rearrange, balance, share), share);
+  endfunction
+
   // Who gets something to send, and the rounds
   // ------------------------------------------------------------------------------------------
 
   // A function joins once at most in these steps: by number when the ports change, singly, or by
   // number when its rate lets it.
   logic [Functions-1:0] open, open_after;
-  logic [Functions-1:0] lined_up, throttled, had_before, numbered, opened, joined;
+  logic [Functions-1:0] listed, throttled, had_before, numbered, opened, joined;
   always_comb begin
     logic [Functions-1:0] again, one;
     logic [FunctionWidth-1:0] who;
@@ -130,13 +135,13 @@ module tx_sched_functions #(
     one        = '0;
     who        = '0;
     numbered   = '0;
-    lined_up   = listed_q;
+    listed   = listed_q;
     throttled  = throttled_q;
     had_before = had_q;
     if (changed) begin
       again      = throttled_q | (rearranged ? listed_q : '0);
       numbered   = again & before_i & open;
-      lined_up   = (listed_q & ~again) | numbered;
+      listed   = (listed_q & ~again) | numbered;
       throttled  = again & before_i & ~open;
       had_before = rearranged ? '0 : had_q;
     end
@@ -144,10 +149,10 @@ module tx_sched_functions #(
     for (int unsigned s = 0; s < 5; s++) begin
       if (enter_i[s]) begin
         who = entering_i[s*FunctionWidth+:FunctionWidth];
-        if (!lined_up[who] && !throttled[who]) begin
+        if (!listed[who] && !throttled[who]) begin
           one = Functions'(1) << who;
           if (open[who]) begin
-            lined_up = lined_up | one;
+            listed = listed | one;
             joined   = joined | one;
           end else begin
             throttled = throttled | one;
@@ -159,7 +164,7 @@ module tx_sched_functions #(
     opened    = throttled & open;
     throttled = throttled & ~opened;
     opened    = opened & waiting_i;
-    lined_up  = (lined_up & waiting_i) | opened;
+    listed  = (listed & waiting_i) | opened;
     joined    = joined | opened;
   end
 
@@ -176,29 +181,30 @@ module tx_sched_functions #(
         if (joined[i]) begin
           joining       = shares_i[i*ShareWidth+:ShareWidth];
           share         = quantum_of(joining.weight, largest_i);
-          has_joined[i] = topped_up(had_before[i], cut_back(changed, rearranged, balance_q[i],
-                                                            share), share) > 0;
+          has_joined[i] = left_before(1'b1, had_before[i], changed, rearranged, balance_q[i],
+                                      share) > 0;
         end
       end
     end
   end
 
   // A round of each urgency begins of which nobody has anything left.
-  logic [Functions-1:0] listed, due, had, due_first, begins;
-  assign listed = lined_up;
+  streams_pkg::vport_share_t spent_port, other_port;
+  logic [Functions-1:0] due, had, due_first, begins;
   assign due_first = (due_q & ~joined) | has_joined;
   always_comb begin
     logic [Functions-1:0] same;
-    logic [UrgencyWidth-1:0] level;
-    begins = '0;
-    same   = '0;
-    level  = '0;
+    begins     = '0;
+    same       = '0;
+    spent_port = '0;
+    other_port = '0;
     if ((listed & ~due_first) != '0) begin
       for (int unsigned i = 0; i < Functions; i++) begin
         if (listed[i] && !due_first[i]) begin
-          level = shares_i[i*ShareWidth+UrgencyAt+:UrgencyWidth];
+          spent_port = shares_i[i*ShareWidth+:ShareWidth];
           for (int unsigned j = 0; j < Functions; j++) begin
-            same[j] = shares_i[j*ShareWidth+UrgencyAt+:UrgencyWidth] == level;
+            other_port = shares_i[j*ShareWidth+:ShareWidth];
+            same[j]    = other_port.urgency == spent_port.urgency;
           end
           if ((same & listed & due_first) == '0) begin
             begins = begins | same;
@@ -240,37 +246,33 @@ module tx_sched_functions #(
   end
 
   logic [Functions-1:0] able;
-  logic [UrgencyWidth-1:0] first_urgency;
+  streams_pkg::vport_share_t able_port, first_port, visited_port;
   logic [StampWidth-1:0] first_stamp;
   logic first_due, found;
   assign able = listed & can_i;
   // Who can send and is before all others that can.
   always_comb begin
-    logic [UrgencyWidth-1:0] level;
     logic [StampWidth-1:0] stamp;
-    found         = 1'b0;
-    sender_o      = '0;
-    first_urgency = '0;
-    first_due     = 1'b0;
-    first_stamp   = '0;
-    level         = '0;
-    stamp         = '0;
+    found       = 1'b0;
+    sender_o    = '0;
+    first_port  = '0;
+    first_due   = 1'b0;
+    first_stamp = '0;
+    able_port   = '0;
+    stamp       = '0;
     if (able != '0) begin
       for (int unsigned i = 0; i < Functions; i++) begin
         if (able[i]) begin
-          level = shares_i[i*ShareWidth+UrgencyAt+:UrgencyWidth];
-          stamp = stamp_q[i];
-          if (joined[i]) begin
-            stamp = {order, place[i]};
-          end
-          if (!found || level > first_urgency ||
-              (level == first_urgency &&
+          able_port = shares_i[i*ShareWidth+:ShareWidth];
+          stamp     = joined[i] ? {order, place[i]} : stamp_q[i];
+          if (!found || able_port.urgency > first_port.urgency ||
+              (able_port.urgency == first_port.urgency &&
                (due[i] != first_due ? due[i] : stamp < first_stamp))) begin
-            found         = 1'b1;
-            sender_o      = FunctionWidth'(i);
-            first_urgency = level;
-            first_due     = due[i];
-            first_stamp   = stamp;
+            found       = 1'b1;
+            sender_o    = FunctionWidth'(i);
+            first_port  = able_port;
+            first_due   = due[i];
+            first_stamp = stamp;
           end
         end
       end
@@ -279,21 +281,17 @@ module tx_sched_functions #(
   assign any_o = found && !out_of_turn_i;
   // Those that cannot, and are before it.
   always_comb begin
-    logic [UrgencyWidth-1:0] level;
     logic [StampWidth-1:0] stamp;
-    visited_o = out_of_turn_i ? '0 : listed & ~can_i;
-    level     = '0;
-    stamp     = '0;
+    visited_o    = out_of_turn_i ? '0 : listed & ~can_i;
+    visited_port = '0;
+    stamp        = '0;
     if (visited_o != '0 && found) begin
       for (int unsigned i = 0; i < Functions; i++) begin
         if (visited_o[i]) begin
-          level = shares_i[i*ShareWidth+UrgencyAt+:UrgencyWidth];
-          stamp = stamp_q[i];
-          if (joined[i]) begin
-            stamp = {order, place[i]};
-          end
-          if (level < first_urgency ||
-              (level == first_urgency &&
+          visited_port = shares_i[i*ShareWidth+:ShareWidth];
+          stamp        = joined[i] ? {order, place[i]} : stamp_q[i];
+          if (visited_port.urgency < first_port.urgency ||
+              (visited_port.urgency == first_port.urgency &&
                (due[i] != first_due ? first_due : stamp > first_stamp))) begin
             visited_o[i] = 1'b0;
           end
@@ -334,8 +332,8 @@ module tx_sched_functions #(
       sends       = Functions'(1) << sender_o;
       sender_port = shares_i[sender_o*ShareWidth+:ShareWidth];
       share       = quantum_of(sender_port.weight, largest_i);
-      left        = cut_back(changed, rearranged, balance_q[sender_o], share);
-      left        = topped_up(!joined[sender_o] || had_before[sender_o], left, share);
+      left        = left_before(joined[sender_o], had_before[sender_o], changed, rearranged,
+                                balance_q[sender_o], share);
       left        = topped_up(had[sender_o], left, share);
       // Whoever has nothing left begins a round of its own.
       left        = topped_up(due[sender_o], left, share);
@@ -386,11 +384,8 @@ module tx_sched_functions #(
           if (open_after[who]) begin
             late_port = shares_i[who*ShareWidth+:ShareWidth];
             share     = quantum_of(late_port.weight, largest_i);
-            late_balance[s] = cut_back(changed, rearranged, balance_q[who], share);
-            late_balance[s] = topped_up(!joined[who] || had_before[who], late_balance[s], share);
-            if (sends[who]) begin
-              late_balance[s] = left;
-            end
+            late_balance[s] = sends[who] ? left : left_before(
+                joined[who], had_before[who], changed, rearranged, balance_q[who], share);
             late_balance[s] = topped_up(had_next[who], late_balance[s], share);
             late_joins[s]   = 1'b1;
             listed_next     = listed_next | one;
@@ -433,8 +428,8 @@ module tx_sched_functions #(
           end else begin
             written_port    = shares_i[i*ShareWidth+:ShareWidth];
             share           = quantum_of(written_port.weight, largest_i);
-            balance_next[i] = topped_up(!joined[i] || had_before[i],
-                                        cut_back(changed, rearranged, balance_q[i], share), share);
+            balance_next[i] = left_before(joined[i], had_before[i], changed, rearranged,
+                                          balance_q[i], share);
             stamp_next[i]   = {order, place[i]};
           end
           for (int unsigned s = 0; s < 3; s++) begin

@@ -1,8 +1,8 @@
 // What a bucket is short of being full, some time after somebody has looked at it. Combinational.
 module tx_sched_level #(
-    localparam int unsigned TimeWidth   = 64,
-    localparam int unsigned RefillWidth = 48,
-    localparam int unsigned LevelWidth  = 50
+    parameter int unsigned TimeWidth   = 8,
+    parameter int unsigned RefillWidth = 4,
+    parameter int unsigned LevelWidth  = 6
 ) (
     input  logic [ LevelWidth-1:0] short_i,   // tokens, in the cycle of the stamp - rates
     input  logic [  TimeWidth-1:0] stamp_i,   // that cycle - rates

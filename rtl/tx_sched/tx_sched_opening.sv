@@ -2,9 +2,9 @@
 // Combinational; in silicon the divider would take several cycles, which would have to be fewer
 // than the shortest time to wait.
 module tx_sched_opening #(
-    localparam int unsigned TimeWidth   = 64,
-    localparam int unsigned RefillWidth = 48,
-    localparam int unsigned LevelWidth  = 50
+    parameter int unsigned TimeWidth   = 8,
+    parameter int unsigned RefillWidth = 4,
+    parameter int unsigned LevelWidth  = 6
 ) (
     input  logic [ LevelWidth-1:0] short_i,   // tokens that it is short of being full - rates
     input  logic [ LevelWidth-1:0] room_i,    // ... of an empty one - rates

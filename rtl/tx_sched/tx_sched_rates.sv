@@ -83,7 +83,11 @@ module tx_sched_rates #(
   // More than twice the largest packet makes no difference.
   assign product = 49'(item_i.rate) * 49'(period_i);
   assign refill = product[48] ? '1 : product[47:0];
-  tx_sched_level i_set_level (
+  tx_sched_level #(
+      .TimeWidth(TimeWidth),
+      .RefillWidth(RefillWidth),
+      .LevelWidth(LevelWidth)
+  ) i_set_level (
       .short_i (short_mem[set_slot]),
       .stamp_i (stamp_mem[set_slot]),
       .refill_i(refill_mem[set_slot]),
@@ -92,7 +96,11 @@ module tx_sched_rates #(
   );
   // A bucket begins full.
   assign set_short = used_q[set_slot] ? set_level : '0;
-  tx_sched_opening i_set_opens (
+  tx_sched_opening #(
+      .TimeWidth(TimeWidth),
+      .RefillWidth(RefillWidth),
+      .LevelWidth(LevelWidth)
+  ) i_set_opens (
       .short_i (set_short),
       .room_i  (room),
       .refill_i(refill),
@@ -148,7 +156,11 @@ module tx_sched_rates #(
   assign rated = set_i && set_qpn == qpn_i ? limits : rated_q[qpn_i];
   assign slot = set_i && set_qpn == qpn_i ? set_slot : slot_mem[qpn_i];
   assign sets = set_i && set_slot == slot;
-  tx_sched_level i_level (
+  tx_sched_level #(
+      .TimeWidth(TimeWidth),
+      .RefillWidth(RefillWidth),
+      .LevelWidth(LevelWidth)
+  ) i_level (
       .short_i (short_mem[slot]),
       .stamp_i (stamp_mem[slot]),
       .refill_i(refill_mem[slot]),
@@ -175,7 +187,11 @@ module tx_sched_rates #(
       owed = now_short + taken > most ? most : now_short + taken;
     end
   end
-  tx_sched_opening i_opens (
+  tx_sched_opening #(
+      .TimeWidth(TimeWidth),
+      .RefillWidth(RefillWidth),
+      .LevelWidth(LevelWidth)
+  ) i_opens (
       .short_i (owed),
       .room_i  (room),
       .refill_i(now_refill),
